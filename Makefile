@@ -1,0 +1,46 @@
+# Everything runs in a virtual environment inside the project: nothing outside it is touched.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-slow check format lint types clean
+
+help:  ## Show what there is to make
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup: $(READY)  ## Make the virtual environment and install heed into it
+
+# The stamp makes a second run quick: pip is asked again only when what to install has changed.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "heed needs Python 3.11 or newer; name one with 'make PYTHON=/path/to/python $(MAKECMDGOALS)'"; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing heed and what it needs into $(VENV) (a minute or two, once) ..."
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: $(READY)  ## Train a small English-German translator on built-in data and try it
+	$(BIN)/heed demo
+
+test: $(READY)  ## Run the tests
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: $(READY)  ## Run the tests that take minutes
+	$(BIN)/python -m pytest -m slow --timeout 1800
+
+format: $(READY)  ## Put the code into the project's format
+	$(BIN)/ruff format src tests bench
+	$(BIN)/ruff check --fix src tests bench
+
+lint: $(READY)
+	$(BIN)/ruff format --check src tests bench
+	$(BIN)/ruff check src tests bench
+
+types: $(READY)
+	$(BIN)/mypy
+
+check: lint types test  ## Everything CI checks: format, lint, types, tests
+
+clean:  ## Remove the virtual environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,41 @@
+"""Everything heed raises on purpose.
+
+    HeedError
+    ├── ConfigError       a setting that cannot be (the command exits with 2)
+    ├── DataError         a corpus or text file that cannot be used as it is
+    ├── TokenizerError    a vocabulary that cannot be learnt, read or does not fit
+    ├── CheckpointError   a run folder that is missing, damaged, locked or of another format
+    ├── DecodeError       a translation request that cannot be carried out
+    └── TrainingError     a training that cannot go on
+
+A message says what is wrong with the value in it, where, and what to do next. Wrong types and shapes
+from a programmer stay `TypeError` and `ValueError`. Only `cli/main.py` turns these into exit codes.
+"""
+
+
+class HeedError(Exception):
+    """Base of all errors a user can do something about."""
+
+
+class ConfigError(HeedError):
+    """A setting that is unknown, of the wrong type, or contradicts another."""
+
+
+class DataError(HeedError):
+    """A corpus that cannot be used as it is: missing, misaligned, empty, not UTF-8."""
+
+
+class TokenizerError(HeedError):
+    """A vocabulary that cannot be learnt or read, or does not fit the model."""
+
+
+class CheckpointError(HeedError):
+    """A run folder that is missing, damaged, in use, or of another format version."""
+
+
+class DecodeError(HeedError):
+    """A translation request that cannot be carried out as asked."""
+
+
+class TrainingError(HeedError):
+    """A training that cannot go on, for instance because its loss is no longer a number."""
