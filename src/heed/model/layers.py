@@ -1,0 +1,93 @@
+"""Section 3.1 and figure 1: the layers of the encoder and of the decoder."""
+
+from typing import Literal
+
+from torch import Tensor, nn
+
+from heed.model.attention import CrossAttention, SelfAttention
+from heed.model.cache import Cache
+from heed.model.feedforward import FeedForward
+
+Norm = Literal["post", "pre"]
+
+
+class Residual(nn.Module):
+    """What stands around every sub-layer: LayerNorm(x + Dropout(Sublayer(x))), "post" as published.
+
+    "pre" is x + Dropout(Sublayer(LayerNorm(x))); a stack of such layers ends in a LayerNorm of its own.
+    """
+
+    def __init__(self, d_model: int, dropout: float, norm: Norm) -> None:
+        super().__init__()
+        self.post = norm == "post"
+        self.norm = nn.LayerNorm(d_model, eps=1e-6)
+        self.dropout = nn.Dropout(dropout)
+
+    def before(self, x_BLD: Tensor) -> Tensor:
+        """What the sub-layer gets to see."""
+        return x_BLD if self.post else self.norm(x_BLD)
+
+    def after(self, x_BLD: Tensor, y_BLD: Tensor) -> Tensor:
+        """The sub-layer's output y joined with its input x."""
+        sum_BLD = x_BLD + self.dropout(y_BLD)
+        return self.norm(sum_BLD) if self.post else sum_BLD
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then feed-forward."""
+
+    def __init__(self, d_model: int, d_ff: int, h: int, d_k: int, d_v: int, dropout: float, norm: Norm) -> None:
+        super().__init__()
+        self.self_attention = SelfAttention(d_model, h, d_k, d_v)
+        self.self_attention_residual = Residual(d_model, dropout, norm)
+        self.feed_forward = FeedForward(d_model, d_ff)
+        self.feed_forward_residual = Residual(d_model, dropout, norm)
+
+    def forward(
+        self, x_BSD: Tensor, may_attend_B11S: Tensor | None, captured: list[Tensor] | None = None
+    ) -> Tensor:
+        seen_BSD = self.self_attention_residual.before(x_BSD)
+        keys, values = self.self_attention.keys_values(seen_BSD)
+        y_BSD = self.self_attention(seen_BSD, keys, values, may_attend_B11S, captured)
+        x_BSD = self.self_attention_residual.after(x_BSD, y_BSD)
+
+        y_BSD = self.feed_forward(self.feed_forward_residual.before(x_BSD))
+        return self.feed_forward_residual.after(x_BSD, y_BSD)
+
+
+class DecoderLayer(nn.Module):
+    """Masked self-attention, attention over the encoder's output, then feed-forward."""
+
+    def __init__(self, d_model: int, d_ff: int, h: int, d_k: int, d_v: int, dropout: float, norm: Norm) -> None:
+        super().__init__()
+        self.self_attention = SelfAttention(d_model, h, d_k, d_v)
+        self.self_attention_residual = Residual(d_model, dropout, norm)
+        self.cross_attention = CrossAttention(d_model, h, d_k, d_v)
+        self.cross_attention_residual = Residual(d_model, dropout, norm)
+        self.feed_forward = FeedForward(d_model, d_ff)
+        self.feed_forward_residual = Residual(d_model, dropout, norm)
+
+    def forward(
+        self,
+        x_RLD: Tensor,
+        may_attend_11LM: Tensor | None,
+        memory_keys_values: tuple[Tensor, Tensor],
+        may_attend_B11S: Tensor | None,
+        cache: Cache | None = None,
+        layer: int = 0,
+        captured_self: list[Tensor] | None = None,
+        captured_cross: list[Tensor] | None = None,
+    ) -> Tensor:
+        seen_RLD = self.self_attention_residual.before(x_RLD)
+        keys, values = self.self_attention.keys_values(seen_RLD)
+        if cache is not None:
+            keys, values = cache.append(layer, keys, values)
+        y_RLD = self.self_attention(seen_RLD, keys, values, may_attend_11LM, captured_self)
+        x_RLD = self.self_attention_residual.after(x_RLD, y_RLD)
+
+        seen_RLD = self.cross_attention_residual.before(x_RLD)
+        y_RLD = self.cross_attention(seen_RLD, *memory_keys_values, may_attend_B11S, captured_cross)
+        x_RLD = self.cross_attention_residual.after(x_RLD, y_RLD)
+
+        y_RLD = self.feed_forward(self.feed_forward_residual.before(x_RLD))
+        return self.feed_forward_residual.after(x_RLD, y_RLD)

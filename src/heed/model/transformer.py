@@ -1,0 +1,90 @@
+"""Section 3 and figure 1: the encoder, the decoder, and the whole."""
+
+from dataclasses import dataclass, field
+
+from torch import Tensor, nn
+
+from heed.config import ModelConfig
+from heed.model.cache import Cache, Memory
+from heed.model.embedding import SharedEmbedding
+from heed.model.layers import DecoderLayer, EncoderLayer
+from heed.model.masks import causal_mask, padding_mask
+from heed.model.positions import LearnedPositions, SinusoidalPositions
+
+
+@dataclass
+class AttentionWeights:
+    """Every head's weights of the three attentions, one tensor per layer."""
+
+    encoder: list[Tensor] = field(default_factory=list)  # BHSS
+    decoder: list[Tensor] = field(default_factory=list)  # BHTT
+    cross: list[Tensor] = field(default_factory=list)  # BHTS
+
+
+class Transformer(nn.Module):
+    """Source ids and target ids in, a score for every symbol of the vocabulary at every target position out."""
+
+    def __init__(self, config: ModelConfig, vocab_size: int) -> None:
+        super().__init__()
+        self.config = config
+        d_model = config.d_model
+        blocks = (d_model, config.d_ff, config.h, config.key_size, config.value_size, config.dropout, config.norm)
+        positions = SinusoidalPositions if config.positions == "sinusoidal" else LearnedPositions
+
+        self.embedding = SharedEmbedding(vocab_size, d_model)
+        # One more than the longest sentence, for the end symbol.
+        self.source_positions = positions(d_model, config.max_length + 1)
+        self.target_positions = positions(d_model, config.max_length + 1)
+        self.dropout = nn.Dropout(config.dropout)
+        self.encoder = nn.ModuleList(EncoderLayer(*blocks) for _ in range(config.encoder_layers))
+        self.decoder = nn.ModuleList(DecoderLayer(*blocks) for _ in range(config.decoder_layers))
+        # Post-norm layers end in a norm already.
+        self.encoder_norm = nn.LayerNorm(d_model, eps=1e-6) if config.norm == "pre" else nn.Identity()
+        self.decoder_norm = nn.LayerNorm(d_model, eps=1e-6) if config.norm == "pre" else nn.Identity()
+
+    @property
+    def vocab_size(self) -> int:
+        return self.embedding.weight.size(0)
+
+    def encode(self, src_BS: Tensor, captured: AttentionWeights | None = None) -> Memory:
+        """The encoder, and its output as each decoder layer's keys and values."""
+        may_attend_B11S = padding_mask(src_BS)
+        x_BSD = self.dropout(self.source_positions(self.embedding(src_BS)))
+        for layer in self.encoder:
+            x_BSD = layer(x_BSD, may_attend_B11S, captured and captured.encoder)
+        x_BSD = self.encoder_norm(x_BSD)
+        return Memory([layer.cross_attention.keys_values(x_BSD) for layer in self.decoder], may_attend_B11S)
+
+    def decode(
+        self,
+        tgt_in_RL: Tensor,
+        memory: Memory,
+        cache: Cache | None = None,
+        captured: AttentionWeights | None = None,
+    ) -> Tensor:
+        """The decoder: hidden_RLD for the given positions, which follow those in the cache.
+
+        R is a multiple of the memory's B: neighbouring rows are hypotheses of one sentence.
+        """
+        start = 0 if cache is None else cache.length
+        n_queries = tgt_in_RL.size(1)
+        may_attend_11LM = causal_mask(n_queries, start + n_queries, tgt_in_RL.device)
+        x_RLD = self.dropout(self.target_positions(self.embedding(tgt_in_RL), start))
+        for i, layer in enumerate(self.decoder):
+            x_RLD = layer(
+                x_RLD,
+                may_attend_11LM,
+                memory.keys_values[i],
+                memory.may_attend_B11S,
+                cache,
+                i,
+                captured and captured.decoder,
+                captured and captured.cross,
+            )
+        x_RLD = self.decoder_norm(x_RLD)
+        return x_RLD
+
+    def forward(self, src_BS: Tensor, tgt_in_BT: Tensor, captured: AttentionWeights | None = None) -> Tensor:
+        """logits_BTV of a whole batch. `tgt_in` is the target shifted right, beginning with PAD."""
+        hidden_BTD = self.decode(tgt_in_BT, self.encode(src_BS, captured), captured=captured)
+        return self.embedding.logits(hidden_BTD)

@@ -1,0 +1,126 @@
+"""A joint sub-word vocabulary (section 5.1), learnt and applied by sentencepiece.
+
+Byte-pair encoding with byte fallback: a character the vocabulary lacks is spelt as its UTF-8 bytes, so
+nothing is ever unknown and `decode(encode(text)) == normalize(text)` for every text.
+"""
+
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import sentencepiece
+
+from heed.errors import TokenizerError
+from heed.text.normalize import normalize
+
+# The special ids, defined here and nowhere else. There is no start symbol: decoding starts from PAD, which
+# embeds to the zero vector, as in the authors' code. UNK exists because sentencepiece insists on one.
+PAD, EOS, UNK = 0, 1, 2
+N_SPECIAL = 3
+
+# Sentencepiece skips lines over 4192 bytes and aborts the process on a word of 65536 characters. Learning
+# counts words only, so lines are handed over in chunks below both limits and nothing is skipped.
+_CHUNK = 1000
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """One text as pieces; `offsets[i]` are the characters `text[begin:end]` that piece i covers."""
+
+    text: str
+    ids: list[int]
+    pieces: list[str]
+    offsets: list[tuple[int, int]]
+
+
+class Tokenizer:
+    """Text to ids and back."""
+
+    def __init__(self, model: bytes) -> None:
+        self.model = model
+        try:
+            self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        except (RuntimeError, ValueError) as error:
+            raise TokenizerError(f"not a sentencepiece model: {error}") from None
+        specials = (self._processor.pad_id(), self._processor.eos_id(), self._processor.unk_id())
+        if specials != (PAD, EOS, UNK):
+            raise TokenizerError(
+                f"the sentencepiece model has pad, eos, unk = {specials}, heed needs {(PAD, EOS, UNK)}; "
+                "let `heed train` learn the vocabulary"
+            )
+
+    @classmethod
+    def learn(cls, lines: Iterable[str], vocab_size: int, character_coverage: float = 1.0) -> "Tokenizer":
+        """Learn at most `vocab_size` pieces from text; a small text may not have that many."""
+        smallest = N_SPECIAL + 256 + 1
+        if vocab_size < smallest:
+            raise TokenizerError(
+                f"a vocabulary of {vocab_size} is too small: {smallest - 1} are taken by the 256 bytes and special "
+                "symbols; raise text.vocab_size"
+            )
+        model = io.BytesIO()
+        try:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=_chunks(lines),
+                model_writer=model,
+                model_type="bpe",
+                vocab_size=vocab_size,
+                hard_vocab_limit=False,
+                character_coverage=character_coverage,
+                byte_fallback=True,
+                normalization_rule_name="identity",  # ours is `normalize`; sentencepiece's NFKC changes text
+                remove_extra_whitespaces=False,
+                max_sentence_length=8 * _CHUNK,
+                pad_id=PAD,
+                eos_id=EOS,
+                unk_id=UNK,
+                bos_id=-1,
+                minloglevel=2,
+            )
+        except RuntimeError as error:
+            raise TokenizerError(f"sentencepiece could not learn a vocabulary of {vocab_size}: {error}") from None
+        return cls(model.getvalue())
+
+    @classmethod
+    def load(cls, path: Path) -> "Tokenizer":
+        try:
+            return cls(path.read_bytes())
+        except FileNotFoundError:
+            raise TokenizerError(f"{path}: no such file; the run folder is not whole") from None
+        except TokenizerError as error:
+            raise TokenizerError(f"{path}: {error}") from None
+
+    def __len__(self) -> int:
+        return int(self._processor.get_piece_size())
+
+    def encode(self, text: str) -> Encoding:
+        """Pieces of one text, with the characters of the *normalised* text each one covers."""
+        text = normalize(text)
+        found = self._processor.encode(text, return_type="offset_mapping")
+        return Encoding(text, found["ids"], found["pieces"], [(begin, end) for begin, end in found["offsets"]])
+
+    def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Ids alone, of many texts at once: the quick way."""
+        ids: list[list[int]] = self._processor.encode([normalize(text) for text in texts])
+        return ids
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of some ids; specials count for nothing, broken byte sequences become U+FFFD."""
+        # Normalised, because a model may well write the bytes of a line end.
+        return normalize(self._processor.decode([i for i in ids if i >= N_SPECIAL]))
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        return [self._processor.id_to_piece(i) for i in ids]
+
+
+def _chunks(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        line = normalize(line)
+        while len(line) > _CHUNK:
+            cut = line.rfind(" ", 1, _CHUNK)
+            cut = cut if cut > 0 else _CHUNK
+            yield line[:cut]
+            line = line[cut:].lstrip(" ")
+        if line:
+            yield line
