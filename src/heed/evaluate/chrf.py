@@ -1,0 +1,33 @@
+"""chrF: F-score of character n-grams (Popović 2015), kinder to German word formation than BLEU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Signature
+    from sacrebleu.metrics.chrf import CHRF
+
+
+@dataclass(frozen=True)
+class ChrF:
+    """chrF2 as sacreBLEU counts it; with `word_order=2` it is chrF2++."""
+
+    word_order: int = 0
+
+    @property
+    def name(self) -> str:
+        return "chrF2" + "+" * self.word_order
+
+    def prepare(self, lines: Sequence[str]) -> Sequence[str]:
+        return lines
+
+    def counter(self) -> CHRF:
+        from sacrebleu.metrics.chrf import CHRF
+
+        return CHRF(word_order=self.word_order)
+
+    def sign(self, counted: Signature) -> str:
+        return str(counted)
