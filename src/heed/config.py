@@ -270,7 +270,10 @@ def _contradictions(config: Config) -> list[str]:
     positive = {
         "model": (model, "encoder_layers decoder_layers d_model d_ff h max_length"),
         "text": (text, "vocab_size learn_lines"),
-        "train": (train, "max_steps batch_tokens micro_batch_tokens warmup_steps log_every validate_every save_every"),
+        "train": (
+            train,
+            "max_steps batch_tokens micro_batch_tokens warmup_steps log_every validate_every save_every",
+        ),
         "decode": (decode, "beam batch_tokens"),
     }
     faults = [

@@ -20,9 +20,7 @@ def attention(
     return weights_BHLM @ v_BHMC, weights_BHLM
 
 
-def fused_attention(
-    q_BHLK: Tensor, k_BHMK: Tensor, v_BHMC: Tensor, may_attend_B1LM: Tensor | None = None
-) -> Tensor:
+def fused_attention(q_BHLK: Tensor, k_BHMK: Tensor, v_BHMC: Tensor, may_attend_B1LM: Tensor | None = None) -> Tensor:
     """The same by PyTorch's kernel, which never keeps the weights: quicker, and nothing to look at."""
     return F.scaled_dot_product_attention(q_BHLK, k_BHMK, v_BHMC, attn_mask=may_attend_B1LM)
 
@@ -71,7 +69,7 @@ class MultiHeadAttention(nn.Module):
         return y_BLD.view_as(x_RLD)
 
     def _split_heads(self, x_BLX: Tensor) -> Tensor:
-        return x_BLX.unflatten(-1, (self.h, -1)).transpose(1, 2)
+        return x_BLX.view(*x_BLX.shape[:-1], self.h, -1).transpose(1, 2)
 
 
 def glorot_as_one_(*projections: nn.Linear) -> None:

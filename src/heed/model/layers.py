@@ -25,11 +25,12 @@ class Residual(nn.Module):
 
     def before(self, x_BLD: Tensor) -> Tensor:
         """What the sub-layer gets to see."""
-        return x_BLD if self.post else self.norm(x_BLD)
+        seen_BLD: Tensor = x_BLD if self.post else self.norm(x_BLD)
+        return seen_BLD
 
     def after(self, x_BLD: Tensor, y_BLD: Tensor) -> Tensor:
         """The sub-layer's output y joined with its input x."""
-        sum_BLD = x_BLD + self.dropout(y_BLD)
+        sum_BLD: Tensor = x_BLD + self.dropout(y_BLD)
         return self.norm(sum_BLD) if self.post else sum_BLD
 
 
@@ -43,9 +44,7 @@ class EncoderLayer(nn.Module):
         self.feed_forward = FeedForward(d_model, d_ff)
         self.feed_forward_residual = Residual(d_model, dropout, norm)
 
-    def forward(
-        self, x_BSD: Tensor, may_attend_B11S: Tensor | None, captured: list[Tensor] | None = None
-    ) -> Tensor:
+    def forward(self, x_BSD: Tensor, may_attend_B11S: Tensor | None, captured: list[Tensor] | None = None) -> Tensor:
         seen_BSD = self.self_attention_residual.before(x_BSD)
         keys, values = self.self_attention.keys_values(seen_BSD)
         y_BSD = self.self_attention(seen_BSD, keys, values, may_attend_B11S, captured)

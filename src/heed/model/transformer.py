@@ -1,6 +1,7 @@
 """Section 3 and figure 1: the encoder, the decoder, and the whole."""
 
 from dataclasses import dataclass, field
+from typing import cast
 
 from torch import Tensor, nn
 
@@ -28,7 +29,15 @@ class Transformer(nn.Module):
         super().__init__()
         self.config = config
         d_model = config.d_model
-        blocks = (d_model, config.d_ff, config.h, config.key_size, config.value_size, config.dropout, config.norm)
+        blocks = (
+            d_model,
+            config.d_ff,
+            config.h,
+            config.key_size,
+            config.value_size,
+            config.dropout,
+            config.norm,
+        )
         positions = SinusoidalPositions if config.positions == "sinusoidal" else LearnedPositions
 
         self.embedding = SharedEmbedding(vocab_size, d_model)
@@ -53,7 +62,8 @@ class Transformer(nn.Module):
         for layer in self.encoder:
             x_BSD = layer(x_BSD, may_attend_B11S, captured and captured.encoder)
         x_BSD = self.encoder_norm(x_BSD)
-        return Memory([layer.cross_attention.keys_values(x_BSD) for layer in self.decoder], may_attend_B11S)
+        decoder = cast("list[DecoderLayer]", self.decoder)
+        return Memory([layer.cross_attention.keys_values(x_BSD) for layer in decoder], may_attend_B11S)
 
     def decode(
         self,
@@ -81,8 +91,8 @@ class Transformer(nn.Module):
                 captured and captured.decoder,
                 captured and captured.cross,
             )
-        x_RLD = self.decoder_norm(x_RLD)
-        return x_RLD
+        hidden_RLD: Tensor = self.decoder_norm(x_RLD)
+        return hidden_RLD
 
     def forward(self, src_BS: Tensor, tgt_in_BT: Tensor, captured: AttentionWeights | None = None) -> Tensor:
         """logits_BTV of a whole batch. `tgt_in` is the target shifted right, beginning with PAD."""

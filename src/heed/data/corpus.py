@@ -1,0 +1,80 @@
+"""Two line-aligned files, or one with tabs: pairs of lines. Every complaint carries file and line."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from heed.errors import DataError
+from heed.text.lines import open_bytes, read_lines
+from heed.text.normalize import normalize
+
+
+@dataclass(frozen=True)
+class ParallelText:
+    """Pairs of source and target lines. With no `target`, `source` is a TSV file holding both."""
+
+    source: str
+    target: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.target and not self.source.removesuffix(".gz").endswith(".tsv"):
+            raise DataError(
+                f"{self.source}: where is its other language? Give a target file of as many lines, "
+                "or one .tsv file with source, tab, target on each line"
+            )
+
+    @property
+    def name(self) -> str:
+        return f"{self.source} and {self.target}" if self.target else self.source
+
+    def count(self) -> int:
+        """How many pairs there are.
+
+        Raises:
+            DataError: the files are empty or have different numbers of lines.
+        """
+        counts = [(path, _count_lines(path)) for path in (self.source, self.target) if path]
+        for path, count in counts:
+            if count == 0:
+                raise DataError(f"{path}: is empty; a corpus needs at least one line")
+        if len({count for _, count in counts}) > 1:
+            (source, n_source), (target, n_target) = counts
+            raise DataError(
+                f"{source} has {n_source:,} lines, but {target} has {n_target:,}; line n of one must be the "
+                "translation of line n of the other. Find where they part company, or take the right pair of files"
+            )
+        return counts[0][1]
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        if self.target:
+            yield from zip(read_lines(self.source), read_lines(self.target), strict=True)
+            return
+        for number, line in enumerate(read_lines(self.source), 1):
+            columns = line.split("\t")
+            if len(columns) != 2 and line.strip():
+                raise DataError(f"{self.source}, line {number}: {len(columns)} columns; write source, one tab, target")
+            yield (columns[0], columns[1]) if len(columns) == 2 else ("", "")
+
+
+def evenly_spaced_lines(text: ParallelText, n_pairs: int, at_most: int) -> Iterator[str]:
+    """Lines of both languages to learn a vocabulary from: all of them, or every k-th when there are more."""
+    every = -(-n_pairs // at_most)
+    for source, target in islice(text, 0, None, every):
+        yield source
+        yield target
+
+
+def overlap(train: ParallelText, valid: ParallelText) -> int:
+    """How many validation pairs stand in the training text too, letter for letter."""
+    wanted = {tuple(map(normalize, pair)) for pair in valid}
+    found = {key for pair in train if (key := tuple(map(normalize, pair))) in wanted and any(key)}
+    return sum(tuple(map(normalize, pair)) in found for pair in valid)
+
+
+def _count_lines(path: str) -> int:
+    count, last = 0, b"\n"
+    with open_bytes(path) as stream:
+        while block := stream.read(1 << 20):
+            count += block.count(b"\n")
+            last = block[-1:]
+    return count + (last != b"\n")

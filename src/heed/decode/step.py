@@ -1,0 +1,83 @@
+"""What search needs to know of a model: one step, and a state that can be re-arranged."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, TypeVar
+
+import torch
+from torch import Tensor
+
+
+class State(Protocol):
+    """What a model remembers of B sentences with W hypotheses each."""
+
+    def select(self, sentences_B: Tensor, parents_BW: Tensor) -> Self:
+        """The state of these sentences, hypothesis w continuing the old hypothesis `parents_BW[b, w]`.
+
+        Finished sentences leave by not being named; hypotheses multiply by being named twice.
+        """
+        ...
+
+
+S = TypeVar("S", bound=State)
+
+
+class Step(Protocol[S]):
+    """One more symbol."""
+
+    def __call__(self, ids_BW: Tensor, state: S) -> tuple[Tensor, S]:
+        """The newest symbol of each hypothesis to logprobs_BWV of the next, and the new state."""
+        ...
+
+
+# Which symbols may come next: (ids_BWt so far, sentences_B by their numbers) -> allowed_BWV, or None for all.
+Constraint = Callable[[Tensor, Tensor], Tensor | None]
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One finished sequence, without its end symbol."""
+
+    ids: list[int]
+    log_probability: float  # of the sequence and, if finished, its end symbol
+    score: float  # log_probability divided by the length penalty: what hypotheses are ranked by
+    finished: bool  # False: the length limit came before the end symbol
+
+
+@dataclass(frozen=True)
+class EnsembleState:
+    states: Sequence[State]
+
+    def select(self, sentences_B: Tensor, parents_BW: Tensor) -> "EnsembleState":
+        return EnsembleState([state.select(sentences_B, parents_BW) for state in self.states])
+
+
+def ensemble(steps: Sequence[Step[Any]]) -> Step[EnsembleState]:
+    """A step whose probabilities are the mean of several steps' probabilities."""
+
+    def step(ids_BW: Tensor, state: EnsembleState) -> tuple[Tensor, EnsembleState]:
+        results = [one(ids_BW, its_state) for one, its_state in zip(steps, state.states, strict=True)]
+        all_NBWV = torch.stack([logprobs_BWV for logprobs_BWV, _ in results])
+        mean_BWV = all_NBWV.logsumexp(0) - math.log(len(steps))
+        return mean_BWV, EnsembleState([its_state for _, its_state in results])
+
+    return step
+
+
+def forced_prefix(prefixes: Sequence[Sequence[int]], vocab_size: int) -> Constraint:
+    """Each sentence's translation begins with its prefix, which may be empty."""
+    longest = max(map(len, prefixes), default=0)
+
+    def constraint(ids_BWt: Tensor, sentences_B: Tensor) -> Tensor | None:
+        t = ids_BWt.size(2)
+        if t >= longest:
+            return None
+        allowed_BWV = torch.ones(*ids_BWt.shape[:2], vocab_size, dtype=torch.bool, device=ids_BWt.device)
+        for row, sentence in enumerate(sentences_B.tolist()):
+            if t < len(prefixes[sentence]):
+                allowed_BWV[row] = False
+                allowed_BWV[row, :, prefixes[sentence][t]] = True
+        return allowed_BWV
+
+    return constraint
