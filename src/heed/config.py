@@ -48,6 +48,7 @@ class TextConfig:
 
     vocab_size: int = 37_000  # pieces, at most; a small corpus may not have that many
     character_coverage: float = 0.9999  # share of characters with a piece of their own; the rest is spelt in bytes
+    tokenizer: str = ""  # a sentencepiece model to use instead of learning one, such as another run's tokenizer.model
     learn_lines: int = 2_000_000  # lines of each file to learn from, evenly spaced, when there are more
 
 

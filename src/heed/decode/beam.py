@@ -1,29 +1,15 @@
 """Section 6.1: beam search with length penalty, stopping early."""
 
 import math
-from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from heed.decode.greedy import constrained
 from heed.decode.penalty import length_penalty
-from heed.decode.step import Constraint, Hypothesis, S, Step
+from heed.decode.step import Hypothesis, S, Step, Task
 
 
-def beam_search(
-    step: Step[S],
-    state: S,
-    limits: Sequence[int],
-    *,
-    start: int,
-    end: int,
-    beam: int,
-    alpha: float,
-    n_best: int = 1,
-    constraint: Constraint | None = None,
-    device: torch.device | None = None,
-) -> list[list[Hypothesis]]:
+def beam_search(step: Step[S], state: S, task: Task, beam: int, n_best: int = 1) -> list[list[Hypothesis]]:
     """The `n_best` best-scoring hypotheses of each sentence, best first.
 
     A hypothesis finishes when its end symbol is among the `beam` best continuations. A sentence is done when
@@ -32,46 +18,46 @@ def beam_search(
     """
     if not 1 <= n_best <= beam:
         raise ValueError(f"n_best = {n_best} must be at least 1 and at most beam = {beam}")
-    if alpha < 0:
-        raise ValueError(f"alpha = {alpha} must not be negative")
-    finished: list[list[Hypothesis]] = [[] for _ in limits]
-    sentences_B = torch.arange(len(limits), device=device)
-    ids_BWt = torch.empty(len(limits), 1, 0, dtype=torch.long, device=device)
-    newest_BW = torch.full((len(limits), 1), start, device=device)
-    live_BW = torch.zeros(len(limits), 1, device=device)  # log-probabilities
+    if task.alpha < 0:
+        raise ValueError(f"alpha = {task.alpha} must not be negative")
+    n_sentences, device = len(task.limits), task.device
+    finished: list[list[Hypothesis]] = [[] for _ in range(n_sentences)]
+    sentences_B = torch.arange(n_sentences, device=device)
+    ids_BWt = torch.empty(n_sentences, 1, 0, dtype=torch.long, device=device)
+    newest_BW = torch.full((n_sentences, 1), task.start, device=device)
+    live_BW = torch.zeros(n_sentences, 1, device=device)  # log-probabilities
     rank = torch.arange(2 * beam, device=device)
 
     while len(sentences_B):
         logprobs_BWV, state = step(newest_BW, state)
-        logprobs_BWV = constrained(logprobs_BWV, constraint, ids_BWt, sentences_B)
+        logprobs_BWV = task.constrain(logprobs_BWV, ids_BWt, sentences_B)
         # Twice as many candidates as beams: even if `beam` of them end, `beam` go on.
         totals_BN, parents_BN, symbols_BN = _best_candidates(live_BW.unsqueeze(-1) + logprobs_BWV, 2 * beam)
         t = ids_BWt.size(2) + 1
-        ends_BN = symbols_BN.eq(end)
+        ends_BN = symbols_BN.eq(task.end)
 
         # Candidates that end: finished, if among the best.
         ending_BN = ends_BN & (rank[: ends_BN.size(1)] < beam) & totals_BN.isfinite()
         for row, column in ending_BN.nonzero().tolist():
-            log_probability = float(totals_BN[row, column])
             ids = ids_BWt[row, parents_BN[row, column]].tolist()
-            score = log_probability / length_penalty(t, alpha)
-            finished[int(sentences_B[row])].append(Hypothesis(ids, log_probability, score, True))
+            ended = task.hypothesis(ids, float(totals_BN[row, column]), True)
+            finished[int(sentences_B[row])].append(ended)
 
         # Candidates that go on: the best that do not end.
         order_BN = (rank[: ends_BN.size(1)] + 2 * beam * ends_BN).argsort(-1)[:, :beam]
         live_BW, parents_BW = totals_BN.gather(1, order_BN), parents_BN.gather(1, order_BN)
         newest_BW = symbols_BN.gather(1, order_BN)
-        live_BW = live_BW.masked_fill(newest_BW.eq(end), -math.inf)  # fewer symbols than candidates
+        live_BW = live_BW.masked_fill(newest_BW.eq(task.end), -math.inf)  # fewer symbols than candidates
         ids_BWt = ids_BWt.gather(1, parents_BW.unsqueeze(-1).expand(-1, -1, t - 1))
         ids_BWt = torch.cat((ids_BWt, newest_BW.unsqueeze(-1)), 2)
 
         going = []
         best_live = live_BW[:, 0].tolist()
         for row, sentence in enumerate(sentences_B.tolist()):
-            done = finished[sentence]
-            if t >= limits[sentence]:
-                _give_up(done, ids_BWt[row], live_BW[row], n_best, alpha)
-            elif len(done) < beam and _can_win(best_live[row], done, limits[sentence], n_best, alpha):
+            done, limit = finished[sentence], task.limits[sentence]
+            if t >= limit:
+                _give_up(task, done, ids_BWt[row], live_BW[row], n_best)
+            elif len(done) < beam and _can_win(best_live[row] / length_penalty(limit, task.alpha), done, n_best):
                 going.append(row)
         rows_B = torch.tensor(going, dtype=torch.long, device=device)
         if len(going) < len(sentences_B):
@@ -92,19 +78,20 @@ def _best_candidates(totals_BWV: Tensor, n: int) -> tuple[Tensor, Tensor, Tensor
     return totals_BN, places_BN // n_each, symbols_BWn.flatten(1).gather(1, places_BN)
 
 
-def _can_win(best_live: float, done: list[Hypothesis], limit: int, n_best: int, alpha: float) -> bool:
-    """Could a live hypothesis still be among the n best? Its log-probability can only fall, its penalty rise."""
-    if best_live == -math.inf:
+def _can_win(best_possible: float, done: list[Hypothesis], n_best: int) -> bool:
+    """Could a live hypothesis still be among the n best?
+
+    Its log-probability can only fall and its length penalty only rise, so what it would score at the length
+    limit, with every further symbol certain, is the most it can reach.
+    """
+    if best_possible == -math.inf:
         return False
-    if len(done) < n_best:
-        return True
-    worst_kept = sorted((one.score for one in done), reverse=True)[n_best - 1]
-    return best_live / length_penalty(limit, alpha) > worst_kept
+    scores = sorted((one.score for one in done), reverse=True)
+    return len(scores) < n_best or best_possible > scores[n_best - 1]
 
 
-def _give_up(done: list[Hypothesis], ids_Wt: Tensor, live_W: Tensor, n_best: int, alpha: float) -> None:
+def _give_up(task: Task, done: list[Hypothesis], ids_Wt: Tensor, live_W: Tensor, n_best: int) -> None:
     """At the length limit, unfinished hypotheses fill the places that no finished one took."""
-    penalty = length_penalty(ids_Wt.size(1), alpha)
     for ids, log_probability in zip(ids_Wt.tolist(), live_W.tolist(), strict=True):
         if len(done) < n_best and log_probability > -math.inf:
-            done.append(Hypothesis(ids, log_probability, log_probability / penalty, False))
+            done.append(task.hypothesis(ids, log_probability, False))

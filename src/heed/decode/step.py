@@ -8,6 +8,8 @@ from typing import Any, Protocol, Self, TypeVar
 import torch
 from torch import Tensor
 
+from heed.decode.penalty import length_penalty
+
 
 class State(Protocol):
     """What a model remembers of B sentences with W hypotheses each."""
@@ -46,6 +48,28 @@ class Hypothesis:
 
 
 @dataclass(frozen=True)
+class Task:
+    """What every kind of search is asked: sequences for B sentences, from `start` to `end`."""
+
+    limits: Sequence[int]  # most symbols of each sentence's sequences, the end symbol included
+    start: int
+    end: int
+    alpha: float = 0.0
+    constraint: Constraint | None = None
+    device: torch.device | None = None
+
+    def constrain(self, logprobs_BWV: Tensor, ids_BWt: Tensor, sentences_B: Tensor) -> Tensor:
+        """Symbols that may not come next get probability zero; the others keep theirs."""
+        allowed_BWV = None if self.constraint is None else self.constraint(ids_BWt, sentences_B)
+        return logprobs_BWV if allowed_BWV is None else logprobs_BWV.masked_fill(~allowed_BWV, -math.inf)
+
+    def hypothesis(self, ids: list[int], log_probability: float, finished: bool) -> Hypothesis:
+        """Scored by the length penalty, the end symbol of a finished one counted."""
+        length = len(ids) + finished
+        return Hypothesis(ids, log_probability, log_probability / length_penalty(length, self.alpha), finished)
+
+
+@dataclass(frozen=True)
 class EnsembleState:
     states: Sequence[State]
 
@@ -58,6 +82,8 @@ def ensemble(steps: Sequence[Step[Any]]) -> Step[EnsembleState]:
 
     def step(ids_BW: Tensor, state: EnsembleState) -> tuple[Tensor, EnsembleState]:
         results = [one(ids_BW, its_state) for one, its_state in zip(steps, state.states, strict=True)]
+        if len(results) == 1:
+            return results[0][0], EnsembleState([results[0][1]])
         all_NBWV = torch.stack([logprobs_BWV for logprobs_BWV, _ in results])
         mean_BWV = all_NBWV.logsumexp(0) - math.log(len(steps))
         return mean_BWV, EnsembleState([its_state for _, its_state in results])

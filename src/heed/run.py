@@ -1,0 +1,153 @@
+"""A run folder: everything a training leaves behind and a translator needs.
+
+config.json                     the resolved config; `heed train config.json` repeats the run
+tokenizer.model                 the sentencepiece model
+events.jsonl                    one JSON object for everything that happened
+best.json                       which checkpoint to translate with, and its validation scores
+checkpoints/step-00000500/      weights, optimizer and counters at a step
+checkpoints/average-00000600/   mean weights of the last checkpoints (section 6.1)
+"""
+
+import hashlib
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from heed.checkpoint import (
+    average,
+    read_json,
+    read_manifest,
+    read_tensors,
+    write_checkpoint,
+    write_file,
+    write_json,
+)
+from heed.config import Config, config_from_dict
+from heed.errors import CheckpointError
+from heed.model.transformer import Transformer
+from heed.text.tokenizer import Tokenizer
+
+_STEP = re.compile(r"step-(\d+)$")
+
+
+class RunFolder:
+    """One run folder, made by `create` or `open`."""
+
+    def __init__(self, path: Path, config: Config, tokenizer: Tokenizer) -> None:
+        self.path, self.config, self.tokenizer = path, config, tokenizer
+
+    @staticmethod
+    def refuse_existing(path: Path) -> None:
+        """Nothing is ever trained over."""
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise CheckpointError(
+                f"{path}: exists already. To go on with that run: heed train --resume {path}. "
+                "To begin a new one, give another folder to --out (or remove this one)"
+            )
+
+    @classmethod
+    def create(cls, path: Path, config: Config, tokenizer: Tokenizer) -> "RunFolder":
+        cls.refuse_existing(path)
+        try:
+            (path / "checkpoints").mkdir(parents=True)
+            write_file(path / "tokenizer.model", tokenizer.model)
+            write_json(path / "config.json", config.to_dict())
+        except OSError as error:
+            raise CheckpointError(f"{path}: cannot be written ({error.strerror})") from error
+        return cls(path, config, tokenizer)
+
+    @classmethod
+    def open(cls, path: Path) -> "RunFolder":
+        """
+        Raises:
+            CheckpointError: not a run folder, or a damaged one.
+        """
+        if not path.is_dir():
+            raise CheckpointError(f"{path}: no such run folder; `heed train --out {path}` makes one")
+        if not (path / "config.json").exists():
+            raise CheckpointError(f"{path}: not a run folder (it has no config.json)")
+        config = config_from_dict(read_json(path / "config.json"), str(path / "config.json"))
+        return cls(path, config, Tokenizer.load(path / "tokenizer.model"))
+
+    @property
+    def events_path(self) -> Path:
+        return self.path / "events.jsonl"
+
+    def steps(self) -> list[int]:
+        """The steps there are checkpoints of, in order."""
+        found = (_STEP.match(folder.name) for folder in (self.path / "checkpoints").glob("step-*"))
+        return sorted(int(match[1]) for match in found if match)
+
+    def step_path(self, step: int) -> Path:
+        return self.path / "checkpoints" / f"step-{step:08d}"
+
+    def save_step(self, step: int, tensors: dict[str, dict[str, Tensor]], state: dict[str, Any]) -> None:
+        write_checkpoint(self.step_path(step), tensors, {"step": step, "state": state, **self._fingerprint()})
+
+    def save_average(self, steps: list[int]) -> Path:
+        """The mean of these steps' weights, as a checkpoint of its own."""
+        mean = average([read_tensors(self.step_path(step), "model") for step in steps])
+        path = self.path / "checkpoints" / f"average-{steps[-1]:08d}"
+        write_checkpoint(path, {"model": mean}, {"step": steps[-1], "averaged": steps, **self._fingerprint()})
+        return path
+
+    def delete_steps(self, steps: set[int]) -> None:
+        for step in steps:
+            shutil.rmtree(self.step_path(step), ignore_errors=True)
+
+    def set_best(self, folder: str, scores: dict[str, Any]) -> None:
+        write_json(self.path / "best.json", {"checkpoint": folder, **scores})
+
+    def best(self) -> dict[str, Any] | None:
+        return read_json(self.path / "best.json") if (self.path / "best.json").exists() else None
+
+    def checkpoint_path(self, which: str = "best") -> Path:
+        """A checkpoint by name: "best", "last", or a folder's name such as "step-00000500"."""
+        if which == "best" and (best := self.best()) is not None:
+            which = str(best["checkpoint"])
+        if which in ("best", "last"):
+            if not self.steps():
+                raise CheckpointError(f"{self.path}: has no checkpoint yet; `heed train --resume {self.path}` goes on")
+            return self.step_path(self.steps()[-1])
+        path = self.path / "checkpoints" / which
+        if not path.is_dir():
+            there = sorted(folder.name for folder in (self.path / "checkpoints").iterdir() if folder.name[0] != ".")
+            raise CheckpointError(f'{self.path}: no checkpoint "{which}"; there are: best, last, {", ".join(there)}')
+        return path
+
+    def load_model(self, which: str = "best") -> Transformer:
+        """The model with the weights of one checkpoint, ready to translate."""
+        path = self.checkpoint_path(which)
+        self.check_fingerprint(path)
+        model = Transformer(self.config.model, len(self.tokenizer))
+        load_weights(model, read_tensors(path, "model"), str(path))
+        return model.eval()
+
+    def check_fingerprint(self, path: Path) -> None:
+        """Weights mean nothing with another vocabulary."""
+        if read_manifest(path).get("tokenizer") != self._fingerprint()["tokenizer"]:
+            raise CheckpointError(
+                f"{path}: was trained with another vocabulary than {self.path / 'tokenizer.model'}; "
+                "put back the file that belongs to this run"
+            )
+
+    def _fingerprint(self) -> dict[str, str]:
+        return {"tokenizer": hashlib.sha256(self.tokenizer.model).hexdigest()}
+
+
+def load_weights(model: Transformer, weights: dict[str, Tensor], name: str) -> None:
+    """Put weights into a model they must fit."""
+    own = model.state_dict()
+    if weights.keys() != own.keys():
+        odd = sorted(weights.keys() ^ own.keys())
+        raise CheckpointError(f"{name}: does not fit its config.json: {len(odd)} other weights, such as {odd[0]}")
+    for key, tensor in weights.items():
+        if tensor.shape != own[key].shape:
+            raise CheckpointError(
+                f"{name}: does not fit its config.json and vocabulary: {key} is {tuple(tensor.shape)}, "
+                f"they ask for {tuple(own[key].shape)}"
+            )
+    model.load_state_dict(weights)

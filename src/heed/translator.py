@@ -1,0 +1,306 @@
+"""From texts to translations: order and count kept, whatever the texts."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from heed.config import DecodeConfig
+from heed.data.batch import batch_of_ids, pad
+from heed.data.batching import cut_by_budget
+from heed.decode.beam import beam_search
+from heed.decode.greedy import greedy_search
+from heed.decode.sampling import Sampling, sample
+from heed.decode.step import EnsembleState, Hypothesis, Step, Task, ensemble, forced_prefix
+from heed.errors import DecodeError
+from heed.model.cache import Cache, Memory
+from heed.model.transformer import AttentionWeights, Transformer
+from heed.run import RunFolder
+from heed.text.split import Part, split_to_fit
+from heed.text.tokenizer import EOS, PAD, UNK, Tokenizer
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Who looked at whom, one row per piece that looks: arrays of layers x heads x rows x columns.
+
+    Both piece lists end in the end symbol. Row t of `decoder` and `cross` is the step that produced target
+    piece t; column t of `decoder` is the input of that step, the piece before it (column 0: the start).
+    """
+
+    source_pieces: list[str]
+    target_pieces: list[str]
+    encoder: NDArray[np.float32]
+    decoder: NDArray[np.float32]
+    cross: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One translation of one text."""
+
+    text: str
+    score: float  # log-probability divided by the length penalty
+    log_probability: float
+    pieces: list[str]
+    source_pieces: list[str]
+    finished: bool = True  # False: the length limit came before the model's own end
+    cuts: tuple[str, ...] = ()  # where a text over the model's limit was cut, for instance ("sentence end",)
+    alternatives: tuple["Translation", ...] = ()  # the n best, this one first, when more than one was asked for
+    attention: Attention | None = None
+
+
+@dataclass(frozen=True)
+class PairScore:
+    """How probable the model finds a given translation."""
+
+    log_probability: float
+    n_tokens: int  # pieces and the end symbol
+
+
+@dataclass(frozen=True)
+class _ModelState:
+    memory: Memory
+    cache: Cache
+
+    def select(self, sentences_B: Tensor, parents_BW: Tensor) -> "_ModelState":
+        n_sentences = self.memory.keys_values[0][0].size(0)
+        leaving = len(sentences_B) < n_sentences
+        memory = self.memory.select(sentences_B) if leaving else self.memory
+        if not self.cache.length:
+            return _ModelState(memory, self.cache)
+        width = self.cache.keys_values[0][0].size(0) // n_sentences
+        rows_R = (sentences_B.unsqueeze(1) * width + parents_BW).flatten()
+        return _ModelState(memory, self.cache.select(rows_R))
+
+
+def model_step(model: Transformer) -> Step[_ModelState]:
+    """A model as search sees it. PAD and UNK are never offered."""
+
+    def step(ids_BW: Tensor, state: _ModelState) -> tuple[Tensor, _ModelState]:
+        hidden_RLD = model.decode(ids_BW.reshape(-1, 1), state.memory, state.cache)
+        logprobs_RV = model.embedding.logits(hidden_RLD[:, -1]).log_softmax(-1)
+        logprobs_RV[:, [PAD, UNK]] = -math.inf
+        return logprobs_RV.view(*ids_BW.shape, -1), state
+
+    return step
+
+
+class Translator:
+    """One model, or several of one vocabulary that vote together."""
+
+    def __init__(self, models: Sequence[Transformer], tokenizer: Tokenizer, decode: DecodeConfig) -> None:
+        for model in models:
+            if model.vocab_size != len(tokenizer):
+                raise DecodeError(
+                    f"the model has a vocabulary of {model.vocab_size}, the tokenizer one of {len(tokenizer)}: "
+                    "they do not belong together"
+                )
+        self.models = list(models)
+        self.tokenizer = tokenizer
+        self.decode = decode
+
+    @property
+    def device(self) -> torch.device:
+        return self.models[0].embedding.weight.device
+
+    @torch.inference_mode()
+    def translate(
+        self,
+        texts: Sequence[str],
+        *,
+        beam: int | None = None,
+        alpha: float | None = None,
+        n_best: int = 1,
+        sampling: Sampling | None = None,
+        prefixes: Sequence[str] | None = None,
+        attention: bool = False,
+        first_number: int = 0,
+    ) -> list[Translation]:
+        """Translate texts, one line each.
+
+        Args:
+            beam: hypotheses kept; 1 is greedy. Left out: the run's `decode.beam`.
+            alpha: length penalty. Left out: the run's `decode.alpha`.
+            n_best: how many translations of each text to return, in `alternatives`.
+            sampling: draw at random instead of searching.
+            prefixes: what each translation must begin with, piece by piece; "" for nothing.
+            attention: also return every head's weights, of the first model.
+            first_number: number of the first text, which names its random stream.
+
+        Raises:
+            DecodeError: a request that contradicts itself.
+        """
+        if isinstance(texts, str):
+            raise TypeError("translate takes a list of texts, not one text")
+        if prefixes is not None and len(prefixes) != len(texts):
+            raise DecodeError(f"{len(texts)} texts, but {len(prefixes)} prefixes; give one for each, or none")
+        beam = self.decode.beam if beam is None else beam
+        alpha = self.decode.alpha if alpha is None else alpha
+        if beam < 1 or alpha < 0:
+            raise DecodeError(f"beam = {beam}, alpha = {alpha}: beam must be at least 1, alpha at least 0")
+        if n_best < 1 or (sampling is None and n_best > beam):
+            raise DecodeError(f"the {n_best} best of a beam of {beam} cannot be had; make the beam at least as wide")
+
+        limit = self.models[0].config.max_length
+        parts = [split_to_fit(text, self.tokenizer, limit) for text in texts]
+        if prefixes is not None and (long := next((i for i, p in enumerate(parts) if len(p) > 1), None)) is not None:
+            raise DecodeError(
+                f"text {first_number + long + 1} is longer than {limit} pieces, so it cannot have a prefix"
+            )
+        flat = [part.text for text_parts in parts for part in text_parts]
+        numbers = [first_number + i for i, text_parts in enumerate(parts) for _ in text_parts]
+        part_prefixes = None if prefixes is None else [prefixes[number - first_number] for number in numbers]
+
+        found = iter(self._translate_parts(flat, numbers, beam, alpha, n_best, sampling, part_prefixes, attention))
+        return [self._join(text_parts, [next(found) for _ in text_parts]) for text_parts in parts]
+
+    @torch.inference_mode()
+    def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[PairScore]:
+        """Forced decoding: the log-probability of each given translation. Several models: the first's.
+
+        Raises:
+            DecodeError: unequal numbers, or a side longer than the model's limit.
+        """
+        if len(sources) != len(targets):
+            raise DecodeError(f"{len(sources)} sources, but {len(targets)} targets")
+        limit = self.models[0].config.max_length
+        ids = [self.tokenizer.encode_ids(side) for side in (sources, targets)]
+        longer = np.array([max(len(source), len(target)) for source, target in zip(*ids, strict=True)], dtype=np.int64)
+        if len(longer) and longer.max() > limit:
+            raise DecodeError(
+                f"pair {int(longer.argmax()) + 1} has {longer.max()} pieces on one side, the model's limit is {limit}; "
+                "take it out or split it"
+            )
+        scores: list[PairScore | None] = [None] * len(longer)
+        order = np.argsort(longer, kind="stable")
+        bounds = cut_by_budget(longer[order] + 1, self.decode.batch_tokens)
+        for begin, end in zip(bounds, bounds[1:], strict=False):
+            rows = order[begin:end].tolist()
+            batch = batch_of_ids([ids[0][i] for i in rows], [ids[1][i] for i in rows]).to(self.device)
+            logprobs_BTV = self.models[0](batch.src_BS, batch.tgt_in_BT).log_softmax(-1)
+            gold_BT = logprobs_BTV.gather(-1, batch.tgt_out_BT.unsqueeze(-1)).squeeze(-1)
+            real_BT = batch.tgt_out_BT.ne(PAD)
+            totals = gold_BT.where(real_BT, 0.0).double().sum(1).tolist()
+            for i, total, n_tokens in zip(rows, totals, real_BT.sum(1).tolist(), strict=True):
+                scores[i] = PairScore(total, n_tokens)
+        return [score for score in scores if score is not None]
+
+    def _translate_parts(
+        self,
+        texts: list[str],
+        numbers: list[int],
+        beam: int,
+        alpha: float,
+        n_best: int,
+        sampling: Sampling | None,
+        prefixes: list[str] | None,
+        attention: bool,
+    ) -> list[Translation]:
+        """Texts that fit, sorted into batches of similar length and put back in order."""
+        ids = self.tokenizer.encode_ids(texts)
+        forced = None if prefixes is None else self.tokenizer.encode_ids(prefixes)
+        lengths = np.array([len(one) + 1 for one in ids], dtype=np.int64)
+        order = np.argsort(lengths, kind="stable")
+        bounds = cut_by_budget(lengths[order], self.decode.batch_tokens)
+        found: list[Translation | None] = [None] * len(texts)
+        for begin, end in zip(bounds, bounds[1:], strict=False):
+            rows = order[begin:end].tolist()
+            src_BS = pad([[*ids[i], EOS] for i in rows]).to(self.device)
+            state = EnsembleState([_ModelState(model.encode(src_BS), Cache()) for model in self.models])
+            limits = [self._output_limit(len(ids[i]) + (len(forced[i]) if forced else 0)) for i in rows]
+            constraint = forced and forced_prefix([forced[i] for i in rows], len(self.tokenizer))
+            task = Task(limits, PAD, EOS, alpha, constraint or None, self.device)
+            step = ensemble([model_step(model) for model in self.models])
+            if sampling is not None:
+                results = sample(step, state, task, sampling, n_best, [numbers[i] for i in rows])
+            elif beam == 1:
+                results = greedy_search(step, state, task)
+            else:
+                results = beam_search(step, state, task, beam, n_best)
+            for i, hypotheses in zip(rows, results, strict=True):
+                found[i] = self._translation(ids[i], hypotheses, attention)
+        return [one for one in found if one is not None]
+
+    def _output_limit(self, n_source: int) -> int:
+        """Section 6.1: at most input length + 50; and no further than there are learned positions."""
+        limit = n_source + self.decode.extra_length
+        table = self.models[0].target_positions.limit
+        return limit if table is None else min(limit, table)
+
+    def _translation(self, source: list[int], hypotheses: list[Hypothesis], attention: bool) -> Translation:
+        source_pieces = self.tokenizer.pieces(source)
+        several = [
+            Translation(
+                self.tokenizer.decode(one.ids),
+                one.score,
+                one.log_probability,
+                self.tokenizer.pieces(one.ids),
+                source_pieces,
+                one.finished,
+                attention=self._attention(source, one.ids) if attention else None,
+            )
+            for one in hypotheses
+        ]
+        return replace(several[0], alternatives=tuple(several)) if len(several) > 1 else several[0]
+
+    def _attention(self, source: list[int], target: list[int]) -> Attention:
+        captured = AttentionWeights()
+        batch = batch_of_ids([source], [target]).to(self.device)
+        self.models[0](batch.src_BS, batch.tgt_in_BT, captured)
+        encoder, decoder, cross = (
+            torch.cat(layers).float().cpu().numpy() for layers in (captured.encoder, captured.decoder, captured.cross)
+        )
+        pieces = self.tokenizer.pieces
+        return Attention(pieces([*source, EOS]), pieces([*target, EOS]), encoder, decoder, cross)
+
+    def _join(self, parts: list[Part], translations: list[Translation]) -> Translation:
+        """The translations of a text's parts as one. A blank text has no part and stays blank."""
+        if len(translations) == 1:
+            return translations[0]
+        if not translations:
+            return Translation("", 0.0, 0.0, [], [])
+        n_all = min(len(one.alternatives) for one in translations)
+        ranked = [[one.alternatives[rank] for one in translations] for rank in range(n_all)]
+        cuts = tuple(part.cut for part in parts[:-1])
+        joined = _concatenate(translations, cuts)
+        return replace(joined, alternatives=tuple(_concatenate(these, cuts) for these in ranked))
+
+
+def _concatenate(parts: list[Translation], cuts: tuple[str, ...]) -> Translation:
+    return Translation(
+        " ".join(part.text for part in parts if part.text),
+        sum(part.score for part in parts),
+        sum(part.log_probability for part in parts),
+        [piece for part in parts for piece in part.pieces],
+        [piece for part in parts for piece in part.source_pieces],
+        all(part.finished for part in parts),
+        cuts,
+    )
+
+
+def load(*paths: str | Path, checkpoint: str = "best") -> Translator:
+    """The translator in a run folder; several folders of one vocabulary make an ensemble.
+
+    Args:
+        checkpoint: "best" (by validation), "last", or a folder below `checkpoints/`.
+
+    Raises:
+        CheckpointError: a folder is missing or damaged.
+        DecodeError: the folders have different vocabularies.
+    """
+    if not paths:
+        raise TypeError("load needs at least one run folder")
+    runs = [RunFolder.open(Path(path)) for path in paths]
+    for run in runs[1:]:
+        if run.tokenizer.model != runs[0].tokenizer.model:
+            raise DecodeError(
+                f"{runs[0].path} and {run.path} have different vocabularies and cannot vote together; "
+                "train the second with the first's tokenizer.model (text.tokenizer)"
+            )
+    return Translator([run.load_model(checkpoint) for run in runs], runs[0].tokenizer, runs[0].config.decode)
