@@ -31,17 +31,12 @@ class PaperBleu:
     """BLEU as multi-bleu.perl counts it, on text the Moses tokenizer split for the target language.
 
     Raises:
-        ConfigError: the Moses tokenizer has no rules for the language (known when a score is asked for).
+        ConfigError: the Moses tokenizer has no rules for the language.
     """
 
     target_language: str = "de"
 
-    @property
-    def name(self) -> str:
-        return "paperBLEU"
-
-    def prepare(self, lines: Sequence[str]) -> list[str]:
-        from sacremoses import MosesPunctNormalizer, MosesTokenizer
+    def __post_init__(self) -> None:
         from sacremoses.corpus import NonbreakingPrefixes
 
         known = sorted(set(NonbreakingPrefixes().available_langs.values()))
@@ -50,6 +45,14 @@ class PaperBleu:
                 f'the Moses tokenizer has no rules for the language "{self.target_language}", only for '
                 f'{", ".join(known)}; Moses itself would fall back on "en"'
             )
+
+    @property
+    def name(self) -> str:
+        return "paperBLEU"
+
+    def prepare(self, lines: Sequence[str]) -> list[str]:
+        from sacremoses import MosesPunctNormalizer, MosesTokenizer
+
         punctuation = MosesPunctNormalizer(self.target_language)
         moses = MosesTokenizer(self.target_language)
 

@@ -1,0 +1,160 @@
+import argparse
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heed.cli import score
+from heed.errors import ConfigError, DataError
+
+REFERENCE = ["Das Haus steht am See .", "Der Hund schläft heute lange .", "Wir sehen uns morgen früh ."]
+GOOD = ["Das Haus steht am See .", "Der Hund schläft heute lange .", "Wir sehen uns heute früh ."]
+POOR = ["Haus am See", "Der Hund schläft", "Wir sehen uns heute früh ."]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name, lines in (("reference", REFERENCE), ("good", GOOD), ("poor", POOR)):
+        (tmp_path / name).write_bytes("".join(line + "\n" for line in lines).encode())
+    return tmp_path
+
+
+def run(*arguments: str) -> int:
+    parser = argparse.ArgumentParser(prog="heed score", formatter_class=argparse.RawDescriptionHelpFormatter)
+    score.configure(parser)
+    return score.run(parser.parse_args(arguments))
+
+
+def printed_json(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    out, err = capsys.readouterr()
+    assert err == ""
+    found = json.loads(out)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_prints_three_scores_with_signature_and_interval(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--hypotheses", "good", "--reference", "reference") == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    bleu, chrf, paper = out.splitlines()
+    assert bleu.startswith("BLEU|nrefs:1|bs:1000|seed:12345|case:mixed|eff:no|tok:13a|smooth:exp|version:")
+    assert chrf.startswith("chrF2|nrefs:1|bs:1000|")
+    assert paper.startswith("paperBLEU|nrefs:1|bs:1000|seed:12345|case:mixed|punct:ascii|tok:moses-de|")
+    for line in (bleu, chrf, paper):
+        value, interval = line.split(" = ", 1)[1].split("] ")[0].rstrip("]").split(" [")
+        low, high = (float(end) for end in interval.split(", "))
+        assert low <= float(value) <= high
+    assert bleu.endswith("hyp_len = 18 ref_len = 18)")
+
+
+def test_hypotheses_from_standard_input(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("--hypotheses", "good", "--reference", "reference")
+    from_file = capsys.readouterr().out
+    for arguments in ([], ["--hypotheses", "-"]):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO((folder / "good").read_bytes())))
+        run(*arguments, "--reference", "reference")
+        assert capsys.readouterr().out == from_file
+
+
+def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run("--hypotheses", "good", "--reference", "reference", "--json")
+    found = printed_json(capsys)
+    assert list(found) == ["hypotheses", "references", "lines", "scores"]
+    assert (found["hypotheses"], found["references"], found["lines"]) == ("good", ["reference"], 3)
+    assert [one["name"] for one in found["scores"]] == ["BLEU", "chrF2", "paperBLEU"]
+    # Of 18 words 17 agree, of 15 pairs 13, of 12 triples 9, of 9 runs of four 6.
+    assert found["scores"][0]["correct"] == found["scores"][2]["correct"] == [17, 13, 9, 6]
+    assert found["scores"][0]["score"] == pytest.approx(100 * (17 / 18 * 13 / 15 * 9 / 12 * 6 / 9) ** 0.25)
+
+
+def test_baseline(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run("--hypotheses", "good", "--reference", "reference", "--baseline", "poor")
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("|")[0] for line in lines] == ["BLEU", "chrF2", "paperBLEU"] * 2
+    assert all(" against " in line and " p = " in line for line in lines[3:])
+
+    run("--hypotheses", "good", "--reference", "reference", "--baseline", "poor", "--json")
+    found = printed_json(capsys)
+    assert found["baseline"] == "poor"
+    for one, test in zip(found["scores"], found["comparisons"], strict=True):
+        assert (test["name"], test["score"]) == (one["name"], one["score"])
+        assert test["difference"] == test["score"] - test["baseline"] > 0
+
+
+def test_baseline_that_is_the_same(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run("--hypotheses", "good", "--reference", "reference", "--baseline", "good", "--json")
+    assert [test["p_value"] for test in printed_json(capsys)["comparisons"]] == [1, 1, 1]
+
+
+def test_several_references_and_gzip(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with gzip.open("second.gz", "wb") as file:
+        file.write((folder / "good").read_bytes())
+    run("--hypotheses", "good", "--reference", "reference", "--reference", "second.gz", "--json")
+    found = printed_json(capsys)
+    assert found["references"] == ["reference", "second.gz"]
+    assert [one["score"] for one in found["scores"]] == pytest.approx([100, 100, 100])
+    assert all("nrefs:2" in one["signature"] for one in found["scores"])
+
+
+def test_settings_reach_the_metrics(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = ["--hypotheses", "good", "--reference", "reference"]
+    run(*files, "--target-language", "en", "--tokenize", "char", "--resamples", "0", "--json")
+    bleu, chrf, paper = printed_json(capsys)["scores"]
+    assert "|tok:char|" in bleu["signature"]
+    assert "|tok:moses-en|" in paper["signature"]
+    assert not any("confidence" in one for one in (bleu, chrf, paper))
+    run(*files, "--resamples", "200", "--json")
+    assert all("|bs:200|" in one["signature"] for one in printed_json(capsys)["scores"])
+
+
+def test_files_of_unequal_length(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("short").write_bytes(b"eins\nzwei\n")
+    with pytest.raises(DataError, match="^short has 2 lines but reference has 3;"):
+        run("--hypotheses", "short", "--reference", "reference")
+    with pytest.raises(DataError, match="^good has 3 lines but short has 2;"):
+        run("--hypotheses", "good", "--reference", "reference", "--baseline", "short")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"eins\n")))
+    with pytest.raises(DataError, match="^standard input has 1 lines but reference has 3;"):
+        run("--reference", "reference")
+
+
+def test_nothing_to_score(folder: Path) -> None:
+    Path("empty").write_bytes(b"")
+    with pytest.raises(DataError, match="no hypotheses to score"):
+        run("--hypotheses", "empty", "--reference", "empty")
+
+
+def test_missing_file_is_named(folder: Path) -> None:
+    with pytest.raises(DataError, match=r"nowhere\.de"):
+        run("--hypotheses", "good", "--reference", "nowhere.de")
+
+
+def test_standard_input_only_once(folder: Path) -> None:
+    with pytest.raises(ConfigError, match="standard input .* for one of the files only"):
+        run("--reference", "-")
+    with pytest.raises(ConfigError, match="standard input .* for one of the files only"):
+        run("--hypotheses", "good", "--reference", "-", "--baseline", "-")
+
+
+def test_impossible_settings(folder: Path) -> None:
+    files = ["--hypotheses", "good", "--reference", "reference"]
+    with pytest.raises(ConfigError, match='language "xx"'):
+        run(*files, "--target-language", "xx")
+    with pytest.raises(ConfigError, match="0 resamples are too few"):
+        run(*files, "--baseline", "poor", "--resamples", "0")
+
+
+def test_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run("--help")
+    assert ended.value.code == 0
+    out = capsys.readouterr().out
+    assert out.count("heed score --") == 2
+    assert "\n" not in score.HELP
