@@ -70,9 +70,7 @@ def run(args: argparse.Namespace) -> int:
 
     files: list[str] = [args.hypotheses, *args.reference, *([args.baseline] if args.baseline else [])]
     if files.count("-") > 1:
-        raise ConfigError(
-            "standard input (-, or --hypotheses left out) can be read for one of the files only"
-        )
+        raise ConfigError("standard input (-, or --hypotheses left out) can be read for one of the files only")
     texts = [list(read_lines(file)) for file in files]
     hypotheses = texts[0]
     for file, text in zip(files, texts, strict=True):
