@@ -1,1 +1,54 @@
-"""The Transformer of "Attention Is All You Need" as software."""
+"""heed: the Transformer of "Attention Is All You Need" as software.
+
+    >>> import heed
+    >>> translator = heed.load("runs/x")
+    >>> translator.translate(["A man is riding a bike."])[0].text
+
+Everything below is loaded when first used, so that `import heed` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from heed.config import Config as Config
+    from heed.config import preset as preset
+    from heed.decode.sampling import Sampling as Sampling
+    from heed.errors import HeedError as HeedError
+    from heed.model.transformer import Transformer as Transformer
+    from heed.text.tokenizer import Tokenizer as Tokenizer
+    from heed.train.loop import resume as resume
+    from heed.train.loop import train as train
+    from heed.translator import Attention as Attention
+    from heed.translator import Translation as Translation
+    from heed.translator import Translator as Translator
+    from heed.translator import load as load
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Attention": "heed.translator",
+    "Config": "heed.config",
+    "HeedError": "heed.errors",
+    "Sampling": "heed.decode.sampling",
+    "Tokenizer": "heed.text.tokenizer",
+    "Transformer": "heed.model.transformer",
+    "Translation": "heed.translator",
+    "Translator": "heed.translator",
+    "load": "heed.translator",
+    "preset": "heed.config",
+    "resume": "heed.train.loop",
+    "train": "heed.train.loop",
+}
+
+__all__ = [*sorted(_HOME), "__version__"]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'heed' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -109,6 +109,10 @@ class Translator:
     def device(self) -> torch.device:
         return self.models[0].embedding.weight.device
 
+    def fits(self, text: str) -> bool:
+        """Is the text within the model's limit, so that it need not be translated in parts?"""
+        return len(self.tokenizer.encode_ids([text])[0]) <= self.models[0].config.max_length
+
     @torch.inference_mode()
     def translate(
         self,
@@ -214,8 +218,8 @@ class Translator:
             src_BS = pad([[*ids[i], EOS] for i in rows]).to(self.device)
             state = EnsembleState([_ModelState(model.encode(src_BS), Cache()) for model in self.models])
             limits = [self._output_limit(len(ids[i]) + (len(forced[i]) if forced else 0)) for i in rows]
-            constraint = forced and forced_prefix([forced[i] for i in rows], len(self.tokenizer))
-            task = Task(limits, PAD, EOS, alpha, constraint or None, self.device)
+            constraint = None if forced is None else forced_prefix([forced[i] for i in rows], len(self.tokenizer))
+            task = Task(limits, PAD, EOS, alpha, constraint, self.device)
             step = ensemble([model_step(model) for model in self.models])
             if sampling is not None:
                 results = sample(step, state, task, sampling, n_best, [numbers[i] for i in rows])

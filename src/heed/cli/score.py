@@ -13,9 +13,6 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    from heed.evaluate.bleu import TOKENIZATIONS
-    from heed.evaluate.resampling import RESAMPLES
-
     parser.description = (
         "Score translations, one sentence a line, against references of the same lines.\n"
         "Each score stands on a line of its own with its signature and, in brackets, its 95 % confidence\n"
@@ -29,6 +26,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the translations to score (default: standard input)",
     )
+    configure_scoring(parser)
+
+
+def configure_scoring(parser: argparse.ArgumentParser) -> None:
+    """The arguments `heed score` and `heed evaluate` share."""
+    from heed.evaluate.bleu import TOKENIZATIONS
+    from heed.evaluate.resampling import RESAMPLES
+
     parser.add_argument(
         "--reference",
         required=True,
@@ -64,25 +69,42 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    report(args, args.hypotheses, None)
+    return 0
+
+
+def report(
+    args: argparse.Namespace,
+    origin: str,
+    hypotheses: list[str] | None,
+    decoding: str = "",
+    more: dict[str, object] | None = None,
+) -> None:
+    """Print the scores of translations, given as a list or else read from the file `origin`.
+
+    `decoding` says in every signature how they were made; `more` are results to print beside the scores.
+    """
     from heed.errors import ConfigError, DataError
     from heed.evaluate import Bleu, ChrF, Metric, PaperBleu, compare, score
     from heed.text.lines import read_lines
 
-    files: list[str] = [args.hypotheses, *args.reference, *([args.baseline] if args.baseline else [])]
-    if files.count("-") > 1:
+    files = [*args.reference, *([args.baseline] if args.baseline else [])]
+    if [origin, *files].count("-") > 1:
         raise ConfigError("standard input (-, or --hypotheses left out) can be read for one of the files only")
+    if hypotheses is None:
+        hypotheses = list(read_lines(origin))
     texts = [list(read_lines(file)) for file in files]
-    hypotheses = texts[0]
     for file, text in zip(files, texts, strict=True):
         if len(text) != len(hypotheses):
             raise DataError(
-                f"{_named(files[0])} has {len(hypotheses)} lines but {_named(file)} has {len(text)}; "
+                f"{_named(origin)} has {len(hypotheses)} lines but {_named(file)} has {len(text)}; "
                 "each must have one line per sentence, in the same order"
             )
-    references = texts[1 : 1 + len(args.reference)]
+    references = texts[: len(args.reference)]
 
     metrics: list[Metric] = [Bleu(tokenize=args.tokenize), ChrF(), PaperBleu(args.target_language)]
     scores = [score(metric, hypotheses, *references, resamples=args.resamples) for metric in metrics]
+    scores = [one.made_by(decoding) for one in scores] if decoding else scores
     comparisons = (
         [compare(metric, hypotheses, texts[-1], *references, resamples=args.resamples) for metric in metrics]
         if args.baseline
@@ -90,10 +112,11 @@ def run(args: argparse.Namespace) -> int:
     )
     if args.json:
         found: dict[str, object] = {
-            "hypotheses": args.hypotheses,
+            "hypotheses": origin,
             "references": args.reference,
             "lines": len(hypotheses),
             "scores": [score.to_dict() for score in scores],
+            **(more or {}),
         }
         if args.baseline:
             found |= {"baseline": args.baseline, "comparisons": [test.to_dict() for test in comparisons]}
@@ -101,7 +124,8 @@ def run(args: argparse.Namespace) -> int:
     else:
         for line in (*scores, *comparisons):
             print(line)
-    return 0
+        for name, value in (more or {}).items():
+            print(f"{name} = {value:.4f}" if isinstance(value, float) else f"{name} = {value}")
 
 
 def _named(file: str) -> str:

@@ -1,0 +1,8 @@
+"""`python -m heed` is `heed`."""
+
+import sys
+
+from heed.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+"""`heed demo`: the whole path in minutes, on a corpus that comes with heed."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from heed.config import Config
+    from heed.translator import Attention, Translator
+
+HELP = "train a small English-German translator on built-in data, and try it"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Train the tiny model on English-German sentences made by a grammar that comes with heed, score it on\n"
+        "sentences it has never seen, translate a few more, and look at its attention. A few minutes on two cores."
+    )
+    parser.epilog = "examples:\n  heed demo\n  heed demo --folder somewhere/else --seed 2"
+    parser.add_argument("--folder", type=Path, default=Path("runs"), help="where to put data and run (default: runs)")
+    parser.add_argument("--seed", type=int, default=1, help="of the training (the data stay the same)")
+
+
+def run(args: argparse.Namespace) -> int:
+    from heed.evaluate import Bleu, score
+    from heed.grammar import TYPED_BY_PEOPLE
+    from heed.text.lines import read_lines
+    from heed.train.loop import train
+    from heed.translator import load
+
+    data = args.folder / "demo-data"
+    _write_corpus(data)
+    out = _fresh(args.folder / "demo")
+    outcome = train(demo_config(data, args.seed), out)
+    if outcome.reason == "interrupted":
+        return 130
+    translator = load(out)
+
+    sources, references = (list(read_lines(data / f"test.{language}")) for language in ("en", "de"))
+    translations = [one.text for one in translator.translate(sources)]
+    print(f"\n{len(sources):,} held-out sentences, none of them seen in training:")
+    print(f"  {score(Bleu(), translations, references)}")
+    right = sum(a == b for a, b in zip(translations, references, strict=True))
+    print(f"  {right / len(sources):.1%} of them word for word\n")
+
+    print("Five sentences a person might type:")
+    typed = [pair.source for pair in TYPED_BY_PEOPLE[:5]]
+    for pair, found in zip(TYPED_BY_PEOPLE, translator.translate(typed), strict=False):
+        verdict = "" if found.text == pair.target else f"   (expected: {pair.target})"
+        print(f"  {pair.source}\n    → {found.text}{verdict}")
+
+    _show_attention(translator, "The cat chased its tail.")
+    print(
+        f"\nWhat next:\n"
+        f"  echo 'The dog chased its tail.' | heed translate --model {out}\n"
+        f"  heed evaluate --model {out} --source {data}/test.en --reference {data}/test.de\n"
+        f"  heed train --source your.en --target your.de --preset tiny --out {args.folder}/mine\n"
+        "  README.md and docs/ say more."
+    )
+    return 0
+
+
+def demo_config(data: Path, seed: int) -> "Config":
+    """`tiny`, with what suits clean data without end: no dropout, a small vocabulary, a short warm-up."""
+    from heed.config import build_config, tiny
+
+    settings = {
+        "model": {"dropout": 0.0},
+        "text": {"vocab_size": 2_000},
+        "data": {
+            "train_source": str(data / "train.en"),
+            "train_target": str(data / "train.de"),
+            "valid_source": str(data / "valid.en"),
+            "valid_target": str(data / "valid.de"),
+        },
+        "train": {
+            "max_steps": 800,
+            "batch_tokens": 3_000,
+            "warmup_steps": 300,
+            "learning_rate_factor": 1.0,
+            "validate_every": 400,
+            "save_every": 100,
+            "seed": seed,
+        },
+    }
+    return build_config(tiny(), ("demo", settings))
+
+
+def _write_corpus(data: Path) -> None:
+    """The grammar's sentences as line-aligned files, like any corpus."""
+    from heed.grammar import corpus
+
+    if (data / "test.de").exists():  # written last, and always the same
+        return
+    print("writing the built-in corpus ...", file=sys.stderr)
+    data.mkdir(parents=True, exist_ok=True)
+    made = corpus()
+    for name, pairs in (("train", made.train), ("valid", made.valid), ("test", made.test)):
+        for language, texts in (("en", [p.source for p in pairs]), ("de", [p.target for p in pairs])):
+            (data / f"{name}.{language}").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+
+
+def _fresh(path: Path) -> Path:
+    """A run folder that does not exist yet: demo, demo-2, demo-3 ..."""
+    number, free = 2, path
+    while free.exists():
+        free, number = path.with_name(f"{path.name}-{number}"), number + 1
+    return free
+
+
+def _show_attention(translator: "Translator", text: str) -> None:
+    from heed.inspect.text import by_words, grid, words_of
+
+    (found,) = translator.translate([text], attention=True)
+    attention = found.attention
+    assert attention is not None
+    source_words, source_members = words_of(attention.source_pieces)
+    target_words, target_members = words_of(attention.target_pieces)
+    layer = _sharpest_layer(attention)
+    weights = by_words(attention.cross[layer].mean(0), target_members, source_members)
+    print(
+        f"\nWhat the decoder looks at while it writes: attention from each German word to the English ones,\n"
+        f"layer {layer + 1} of {len(attention.cross)}, mean of its {attention.cross.shape[1]} heads.\n"
+    )
+    print(grid(weights, target_words, source_words))
+    if "its" in source_words and "cat" in source_words:
+        its, cat = source_members[source_words.index("its")], source_members[source_words.index("cat")]
+        to_cat = attention.encoder[:, :, its][..., cat].sum(-1).mean(-1)
+        best_layer, best_head = divmod(int(to_cat.argmax()), to_cat.shape[1])
+        print(
+            f'\n"its" must find its owner (die Katze, so "ihren"): of all heads of the encoder, head {best_head + 1} of '
+            f'layer {best_layer + 1}\nlooks from "its" to "cat" the most, with {to_cat.max():.0%} of its weight.'
+        )
+
+
+def _sharpest_layer(attention: "Attention") -> int:
+    """The decoder layer whose heads, taken together, most agree on one source piece."""
+    return int(attention.cross.mean(1).max(-1).mean(-1).argmax())

@@ -1,0 +1,82 @@
+"""`heed evaluate`: translate a test set and score the result."""
+
+import argparse
+import math
+import sys
+from pathlib import Path
+
+from heed.cli.progress import in_portions, shown
+from heed.cli.score import configure_scoring, report
+
+HELP = "translate a test set and score it: BLEU, chrF, perplexity"
+
+_AT_ONCE = 500
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Translate --source and score the translations against --reference, with the perplexity of the reference\n"
+        "under the model (per piece, not smoothed). Every signature says how the translations were made."
+    )
+    parser.epilog = (
+        "examples:\n"
+        "  heed evaluate --model runs/x --source test.en --reference test.de\n"
+        "  heed evaluate --model runs/x --source test.en --reference test.de --baseline other.de --json"
+    )
+    parser.add_argument(
+        "--model", action="append", required=True, metavar="FOLDER", help="a run folder; several make an ensemble"
+    )
+    parser.add_argument("--checkpoint", default="best", help="best (default), last, or a name such as step-00000500")
+    parser.add_argument("--source", default="-", metavar="FILE", help="the test set (default: standard input)")
+    parser.add_argument("--beam", type=int, metavar="N", help="hypotheses kept; 1 is greedy (default: the run's, 4)")
+    parser.add_argument("--alpha", type=float, metavar="X", help="length penalty (default: the run's, 0.6)")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="keep the translations in this file")
+    configure_scoring(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    import heed
+    from heed.checkpoint import read_manifest
+    from heed.errors import DataError
+    from heed.evaluate import decoding_signature
+    from heed.run import RunFolder
+    from heed.text.lines import read_lines
+    from heed.translator import load
+
+    translator = load(*args.model, checkpoint=args.checkpoint)
+    sources = list(read_lines(args.source))
+    references = list(read_lines(args.reference[0]))
+    if len(sources) != len(references):
+        raise DataError(
+            f"{args.source} has {len(sources):,} lines, but {args.reference[0]} has {len(references):,}; "
+            "line n of one must be the translation of line n of the other"
+        )
+    beam = translator.decode.beam if args.beam is None else args.beam
+    alpha = translator.decode.alpha if args.alpha is None else args.alpha
+
+    hypotheses: list[str] = []
+    for texts in shown(in_portions(sources, _AT_ONCE), len(sources), "translating"):
+        hypotheses += [one.text for one in translator.translate(texts, beam=beam, alpha=alpha)]
+    if args.output is not None:
+        args.output.write_text("".join(f"{text}\n" for text in hypotheses), encoding="utf-8", newline="\n")
+
+    pairs = [(s, r) for s, r in zip(sources, references, strict=True) if translator.fits(s) and translator.fits(r)]
+    if len(pairs) < len(sources):
+        print(f"perplexity leaves out {len(sources) - len(pairs)} pairs longer than the model's limit", file=sys.stderr)
+    scores = [
+        one
+        for portion in shown(in_portions(pairs, _AT_ONCE), len(pairs), "perplexity")
+        for one in translator.score([s for s, _ in portion], [r for _, r in portion])
+    ]
+    n_tokens = sum(one.n_tokens for one in scores)
+    nll = -sum(one.log_probability for one in scores) / n_tokens if n_tokens else math.nan
+    checkpoints = [RunFolder.open(Path(path)).checkpoint_path(args.checkpoint) for path in args.model]
+    decoding = decoding_signature(
+        beam=beam,
+        alpha=alpha,
+        checkpoint="+".join(path.name for path in checkpoints),
+        model_hash="+".join(read_manifest(path)["sha256"]["model.safetensors"][:12] for path in checkpoints),
+        heed_version=heed.__version__,
+    )
+    report(args, args.source, hypotheses, decoding, {"perplexity": math.exp(min(nll, 700.0))})
+    return 0

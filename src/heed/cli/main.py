@@ -1,0 +1,56 @@
+"""The command's entry: finds the verb, and turns errors into exit codes. Only this file exits.
+
+0 done · 1 a HeedError · 2 wrong usage or configuration · 130 Ctrl-C.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+import heed
+from heed.cli import demo, evaluate, score, train, translate
+from heed.errors import ConfigError, HeedError
+
+VERBS = {"demo": demo, "train": train, "translate": translate, "evaluate": evaluate, "score": score}
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="heed",
+        description="Two line-aligned text files in, a translator out.",
+        epilog="examples:\n"
+        "  heed demo\n"
+        "  heed train --source train.en --target train.de --preset tiny --out runs/x\n"
+        "  heed translate --model runs/x < in.txt > out.txt\n",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"heed {heed.__version__}")
+    verbs = parser.add_subparsers(dest="verb", metavar="verb", required=True)
+    for name, module in VERBS.items():
+        verb = verbs.add_parser(name, help=module.HELP, formatter_class=argparse.RawDescriptionHelpFormatter)
+        module.configure(verb)
+        verb.add_argument("--debug", action="store_true", help="show where an error came from")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    args = build_parser().parse_args(arguments)
+    try:
+        return int(VERBS[args.verb].run(args))
+    except HeedError as error:
+        if args.debug:
+            raise
+        print(f"heed {args.verb}: {error}", file=sys.stderr)
+        return 2 if isinstance(error, ConfigError) else 1
+    except KeyboardInterrupt:
+        print(f"heed {args.verb}: stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has gone (`| head`): not an error. Nothing may be flushed to it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

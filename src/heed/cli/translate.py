@@ -1,0 +1,168 @@
+"""`heed translate`: one line in, one line out, while reading."""
+
+import argparse
+import json
+import queue
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from heed.translator import Translation
+
+HELP = "translate lines from standard input to standard output"
+
+_AT_ONCE = 1000  # lines sorted by length together; the first come out before the last are read
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Translate text, one line in, one line out: order kept, blank lines blank. Lines longer than the\n"
+        "model's limit are translated in parts, with a word about it on standard error."
+    )
+    parser.epilog = (
+        "examples:\n"
+        "  heed translate --model runs/x < in.txt > out.txt\n"
+        "  echo 'A man is riding a bike.' | heed translate --model runs/x --n-best 3 --scores\n"
+        "  heed translate --model runs/x --model runs/y --beam 8 --json < in.txt"
+    )
+    parser.add_argument(
+        "--model", action="append", required=True, metavar="FOLDER", help="a run folder; several make an ensemble"
+    )
+    parser.add_argument("--checkpoint", default="best", help="best (default), last, or a name such as step-00000500")
+    parser.add_argument("--input", default="-", metavar="FILE", help="read this instead of standard input")
+    parser.add_argument("--output", metavar="FILE", help="write this instead of standard output")
+    parser.add_argument("--beam", type=int, metavar="N", help="hypotheses kept; 1 is greedy (default: the run's, 4)")
+    parser.add_argument("--greedy", action="store_true", help="the same as --beam 1")
+    parser.add_argument("--alpha", type=float, metavar="X", help="length penalty (default: the run's, 0.6)")
+    parser.add_argument("--sample", action="store_true", help="draw at random instead of searching")
+    parser.add_argument("--temperature", type=float, default=1.0, metavar="X", help="with --sample; below 1 is sharper")
+    parser.add_argument("--top-k", type=int, default=0, metavar="K", help="with --sample: the k most probable only")
+    parser.add_argument("--top-p", type=float, default=1.0, metavar="P", help="with --sample: the likeliest share only")
+    parser.add_argument("--seed", type=int, default=1, help="with --sample: of the random numbers")
+    parser.add_argument(
+        "--n-best",
+        type=int,
+        default=1,
+        metavar="N",
+        help="N lines for each line: its number, score, text, tab-separated",
+    )
+    parser.add_argument("--scores", action="store_true", help="write each line as score, tab, text")
+    parser.add_argument("--prefixes", metavar="FILE", help="line n is what the translation of line n must begin with")
+    parser.add_argument("--json", action="store_true", help="write each line as a JSON object")
+
+
+def run(args: argparse.Namespace) -> int:
+    from heed.decode.sampling import Sampling
+    from heed.errors import ConfigError, DataError
+    from heed.text.lines import read_lines
+    from heed.translator import load
+
+    if args.greedy and args.beam not in (None, 1):
+        raise ConfigError(f"--greedy and --beam {args.beam} contradict each other; give one of them")
+    try:
+        drawing = Sampling(args.temperature, args.top_k, args.top_p, args.seed) if args.sample else None
+    except ValueError as error:
+        raise ConfigError(f"--sample: {error}") from None
+    translator = load(*args.model, checkpoint=args.checkpoint)
+    prefixes = None if args.prefixes is None else read_lines(args.prefixes)
+    number = 0
+    with open(args.output, "w", encoding="utf-8", newline="\n") if args.output else _Standard() as out:
+        for lines in _chunks(read_lines(args.input)):
+            forced = None if prefixes is None else [prefix for prefix, _ in zip(prefixes, lines, strict=False)]
+            if forced is not None and len(forced) < len(lines):
+                raise DataError(f"{args.prefixes}: has {number + len(forced):,} lines, the input has more")
+            translations = translator.translate(
+                lines,
+                beam=1 if args.greedy else args.beam,
+                alpha=args.alpha,
+                n_best=args.n_best,
+                sampling=drawing,
+                prefixes=forced,
+                first_number=number,
+            )
+            for line, translation in zip(lines, translations, strict=True):
+                number += 1
+                for text in _shown(args, number, line, translation):
+                    out.write(text + "\n")
+                _warn(number, translation)
+            out.flush()
+    return 0
+
+
+def _shown(args: argparse.Namespace, number: int, line: str, translation: "Translation") -> Iterator[str]:
+    several = translation.alternatives or (translation,)
+    if args.json:
+        yield json.dumps({"line": number, "source": line, **_plain(translation, several)}, ensure_ascii=False)
+    elif args.n_best > 1:
+        for one in several:
+            yield f"{number}\t{one.score:.4f}\t{one.text}"
+    else:
+        yield f"{translation.score:.4f}\t{translation.text}" if args.scores else translation.text
+
+
+def _plain(translation: "Translation", several: tuple["Translation", ...]) -> dict[str, Any]:
+    def one(it: "Translation") -> dict[str, Any]:
+        return {"text": it.text, "score": it.score, "log_probability": it.log_probability, "pieces": it.pieces}
+
+    more = {"alternatives": [one(it) for it in several[1:]]} if len(several) > 1 else {}
+    return {**one(translation), "source_pieces": translation.source_pieces, "finished": translation.finished, **more}
+
+
+def _warn(number: int, translation: "Translation") -> None:
+    if translation.cuts:
+        where = ", ".join(sorted(set(translation.cuts)))
+        print(
+            f"line {number}: longer than the model's limit, translated in {len(translation.cuts) + 1} parts "
+            f"(cut at: {where})",
+            file=sys.stderr,
+        )
+    if not translation.finished:
+        print(f"line {number}: the translation reached its length limit without an end", file=sys.stderr)
+
+
+def _chunks(lines: Iterator[str]) -> Iterator[list[str]]:
+    """Whatever has arrived, up to a number of lines: a slow writer gets each line's translation at once."""
+    arrived: queue.Queue[str | BaseException | None] = queue.Queue(maxsize=4 * _AT_ONCE)
+
+    def read() -> None:
+        try:
+            for line in lines:
+                arrived.put(line)
+            arrived.put(None)
+        except BaseException as error:  # handed to whoever waits for lines
+            arrived.put(error)
+
+    threading.Thread(target=read, daemon=True).start()
+    chunk: list[str] = []
+    while True:
+        item = arrived.get()
+        while isinstance(item, str):
+            chunk.append(item)
+            if len(chunk) == _AT_ONCE or arrived.empty():
+                yield chunk
+                chunk = []
+            item = arrived.get()
+        if chunk:
+            yield chunk
+        if item is not None:
+            raise item
+        return
+
+
+class _Standard:
+    """Standard output as UTF-8 with plain line ends, whatever the terminal's locale; left open."""
+
+    def __enter__(self) -> "_Standard":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def write(self, text: str) -> None:
+        sys.stdout.buffer.write(text.encode("utf-8"))
+
+    def flush(self) -> None:
+        sys.stdout.buffer.flush()
