@@ -1,13 +1,22 @@
-"""Section 5.4: label smoothing."""
+"""Section 5.4: label smoothing.
+
+The gold symbol should get probability 1 - ε, each other one ε / (V - 1). The loss is the cross-entropy against
+that distribution q. Its gradient with respect to the logits is simply softmax(logits) - q, so it is made
+at once, a portion of rows at a time: the logits of a whole batch, the largest tensor by far, never exist.
+"""
 
 from dataclasses import dataclass
+from typing import Any
 
-import torch.nn.functional as F
+import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from heed.data.batch import Batch
 from heed.model.transformer import Transformer
 from heed.text.tokenizer import PAD
+
+_PORTION = 4 << 20  # logits at a time: 16 MB of float32
 
 
 @dataclass(frozen=True)
@@ -15,23 +24,54 @@ class Loss:
     """Sums over the target tokens of a batch."""
 
     smoothed: Tensor  # what is minimised
-    negative_log_likelihood: Tensor  # of the gold symbols: what perplexity is made of (not differentiable)
-
-
-def label_smoothed_loss(logits_NV: Tensor, gold_N: Tensor, epsilon: float) -> Loss:
-    """Cross-entropy against 1 - ε on the gold symbol and ε / (V - 1) on each other one, summed."""
-    vocab_size = logits_NV.size(-1)
-    # PyTorch spreads its ε' over all V symbols, the gold one too; ε' = ε V / (V - 1) makes the two the same.
-    smoothing = epsilon * vocab_size / (vocab_size - 1)
-    smoothed = F.cross_entropy(logits_NV, gold_N, reduction="sum", label_smoothing=smoothing)
-    detached_NV = logits_NV.detach()
-    gold_logit_N = detached_NV.gather(1, gold_N.unsqueeze(1)).squeeze(1)
-    return Loss(smoothed, (detached_NV.logsumexp(-1) - gold_logit_N).sum())
+    negative_log_likelihood: Tensor  # of the gold symbols: what perplexity is made of
 
 
 def batch_loss(model: Transformer, batch: Batch, epsilon: float) -> Loss:
     """The loss of a batch. Padding costs nothing: it is left out before the softmax."""
     hidden_BTD = model.decode(batch.tgt_in_BT, model.encode(batch.src_BS))
     real_BT = batch.tgt_out_BT.ne(PAD)
-    logits_NV = model.embedding.logits(hidden_BTD[real_BT])
-    return label_smoothed_loss(logits_NV, batch.tgt_out_BT[real_BT], epsilon)
+    return label_smoothed_loss(hidden_BTD[real_BT], model.embedding.weight, batch.tgt_out_BT[real_BT], epsilon)
+
+
+def label_smoothed_loss(hidden_ND: Tensor, weight_VD: Tensor, gold_N: Tensor, epsilon: float) -> Loss:
+    """The summed loss of `gold_N` under the logits hidden · weightᵀ."""
+    smoothed, unsmoothed = _LabelSmoothedLoss.apply(hidden_ND, weight_VD, gold_N, epsilon)  # type: ignore[no-untyped-call]
+    return Loss(smoothed, unsmoothed)
+
+
+class _LabelSmoothedLoss(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, hidden_ND: Tensor, weight_VD: Tensor, gold_N: Tensor, epsilon: float
+    ) -> tuple[Tensor, Tensor]:
+        vocab_size = weight_VD.size(0)
+        other = epsilon / (vocab_size - 1)  # q of each symbol but the gold one
+        grad_hidden_ND, grad_weight_VD = torch.empty_like(hidden_ND), torch.zeros_like(weight_VD)
+        smoothed, unsmoothed = hidden_ND.new_zeros(()), hidden_ND.new_zeros(())
+        size = max(1, _PORTION // vocab_size)
+        for hidden_nD, gold_n, grad_nD in zip(
+            hidden_ND.split(size), gold_N.split(size), grad_hidden_ND.split(size), strict=True
+        ):
+            logits_nV = hidden_nD @ weight_VD.T
+            gold_n1 = gold_n.unsqueeze(1)
+            normalizer_n1 = logits_nV.logsumexp(1, keepdim=True)
+            nll = (normalizer_n1 - logits_nV.gather(1, gold_n1)).sum()
+            # Σ over all symbols of -log p, from the sum of the logits: no tensor of log-probabilities.
+            all_nll = vocab_size * normalizer_n1.sum() - logits_nV.sum()
+            unsmoothed += nll
+            smoothed += (1 - epsilon - other) * nll + other * all_nll
+
+            grad_nV = logits_nV.sub_(normalizer_n1).exp_().sub_(other)  # softmax - q, but for the gold symbol
+            grad_nV.scatter_add_(1, gold_n1, torch.full_like(gold_n1, other + epsilon - 1, dtype=grad_nV.dtype))
+            torch.mm(grad_nV, weight_VD, out=grad_nD)
+            grad_weight_VD.addmm_(grad_nV.T, hidden_nD)
+        ctx.save_for_backward(grad_hidden_ND, grad_weight_VD)
+        ctx.mark_non_differentiable(unsmoothed)
+        return smoothed, unsmoothed
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_smoothed: Tensor, grad_unsmoothed: Tensor) -> tuple[Tensor | None, ...]:
+        grad_hidden_ND, grad_weight_VD = ctx.saved_tensors
+        return grad_hidden_ND * grad_smoothed, grad_weight_VD * grad_smoothed, None, None
