@@ -1,0 +1,64 @@
+"""Which words go together: for every verb the nouns it accepts, and for every noun its verbs and adjectives."""
+
+from collections.abc import Iterable
+
+from heed.grammar import lexicon
+from heed.grammar.words import Adjective, Noun, Verb
+
+
+class Frame:
+    """A verb with the nouns that may be its subject and its object; `kind` names what else it needs."""
+
+    __slots__ = ("human", "kind", "objects", "subjects", "verb")
+
+    def __init__(self, verb: Verb, kind: str) -> None:
+        self.verb = verb
+        self.kind = kind
+        self.subjects = tagged(*verb.subjects)
+        self.objects = tagged(*verb.objects)
+        self.human = bool(verb.subjects & {"person", "adult"})
+        """A pronoun or a first name may be the subject."""
+
+
+def tagged(*tags: str) -> list[Noun]:
+    return [noun for noun in lexicon.NOUNS if not noun.tags.isdisjoint(tags)]
+
+
+def _frames(verbs: Iterable[Verb], kind: str = "") -> list[Frame]:
+    return [Frame(verb, kind) for verb in verbs]
+
+
+INTRANSITIVE = _frames(lexicon.INTRANSITIVE)
+TRANSITIVE = _frames(lexicon.TRANSITIVE)
+PREPOSITIONAL = _frames(lexicon.PREPOSITIONAL)
+GIVING = _frames(lexicon.DITRANSITIVE, "give") + _frames(lexicon.TO_RECIPIENT, "give to")
+MOTION = _frames(lexicon.MOTION, "go")
+JOURNEY = _frames(lexicon.JOURNEY, "travel")
+LOCATED = _frames(lexicon.LOCATED, "be at")
+REPORTING = _frames(lexicon.REPORTING, "that")
+ASKING = _frames(lexicon.ASKING, "whether")
+COMMANDS = [frame for frame in INTRANSITIVE + TRANSITIVE + PREPOSITIONAL if "order" in frame.verb.traits]
+
+_ACTIVE = INTRANSITIVE + TRANSITIVE + PREPOSITIONAL + GIVING + MOTION
+DOES: dict[Noun, list[Frame]] = {noun: [frame for frame in _ACTIVE if noun in frame.subjects] for noun in lexicon.NOUNS}
+UNDERGOES: dict[Noun, list[Frame]] = {
+    noun: [frame for frame in TRANSITIVE + PREPOSITIONAL if frame.human and noun in frame.objects]
+    for noun in lexicon.NOUNS
+}
+QUALITIES: dict[Noun, list[Adjective]] = {
+    noun: [adjective for adjective in lexicon.ADJECTIVES if not adjective.fits.isdisjoint(noun.tags)]
+    for noun in lexicon.NOUNS
+}
+
+
+def _kind(noun: Noun) -> frozenset[str]:
+    return noun.tags & {"person", "animal", "edible", "object", "place"}
+
+
+COMPARED: list[tuple[Adjective, list[tuple[Noun, list[Noun]]]]] = []
+"""Adjectives with the nouns they compare: apples with apples, and not with houses."""
+for _adjective in lexicon.ADJECTIVES:
+    if _adjective.comparative:
+        _nouns = [noun for noun in tagged(*_adjective.fits) if noun.countable]
+        _pairs = [(noun, [peer for peer in _nouns if _kind(peer) == _kind(noun)]) for noun in _nouns]
+        COMPARED.append((_adjective, [(noun, peers) for noun, peers in _pairs if len(peers) > 1]))

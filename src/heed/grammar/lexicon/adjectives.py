@@ -1,0 +1,93 @@
+"""The adjectives: `english [comparative] | german [comparative] | classes of nouns they fit`.
+
+`dunkel/dunkl` is the predicate form and the stem that takes endings. An adjective with comparatives is compared.
+"""
+
+ADJECTIVES = """
+big bigger | groß größer | animal thing bone stone nest building town garden room vehicle tree load part island
+small smaller | klein kleiner | animal thing building town garden room vehicle tree load part island young
+old older | alt älter | person animal thing bone clothes building town vehicle tree part bridge
+young younger | jung jünger | adult animal
+new newer | neu neuer | thing clothes vehicle text building part plan song film bridge
+beautiful | schön | adult thing clothes building town animal text song outdoors room water tree dream
+ugly | hässlich | animal clothes furniture building witch picture
+strong stronger | stark stärker | adult animal coffee
+weak weaker | schwach schwächer | person animal
+fast faster | schnell schneller | vehicle animal
+slow slower | langsam langsamer | vehicle waiter computer cow student
+expensive | teuer/teur | thing clothes vehicle wine house restaurant hotel
+cheap cheaper | billig billiger | thing clothes vehicle food drink restaurant hotel
+heavy heavier | schwer schwerer | load furniture stone coat animal
+long longer | lang länger | text film song street bridge tail river dream coat
+short shorter | kurz kürzer | text film song answer street tail dress dream
+red | rot | clothes vehicle dish device fruit flower furniture load opens
+blue | blau | clothes vehicle dish furniture load part ball umbrella flower
+green | grün | clothes vehicle apple furniture load frog door bottle
+yellow | gelb | clothes vehicle dish flower ball banana umbrella house
+black | schwarz | clothes vehicle cat dog horse device load bird furniture
+white | weiß | clothes vehicle pet dish flower house wall duck
+brown | braun | clothes animal furniture load
+gray | grau | clothes animal vehicle wall house stone
+round | rund | table mirror box basket stone window cake
+empty | leer | load bottle cup plate building room street
+full | voll | load bottle cup basket
+clean cleaner | sauber sauberer | clothes dish room part restaurant hotel
+dirty dirtier | schmutzig schmutziger | clothes dish room part vehicle young paw money
+broken | kaputt | device furniture fragile part vehicle umbrella toy guitar
+hot hotter | heiß heißer | soup coffee tea potato milk sausage pizza
+cold colder | kalt kälter | drink soup water room
+warm warmer | warm wärmer | clothes bread milk room soup rice nest
+fresh | frisch | fruit bread egg milk meat salad juice cheese
+delicious | köstlich | food drink
+sweet | süß | fruit dessert tea wine juice
+ripe | reif | fruit
+hungry | hungrig | person animal
+thirsty | durstig | person pet
+tired | müde/müd | person pet
+sick | krank | person animal
+healthy | gesund | young pet farm
+happy happier | glücklich glücklicher | person pet
+sad | traurig | person tale dog
+angry | wütend | person
+nervous | nervös | person horse
+lazy lazier | faul fauler | person pet
+diligent | fleißig | job student boy girl
+clever cleverer | klug klüger | person dog fox plan monkey
+stupid | dumm | question plan thief
+brave braver | mutig mutiger | person
+friendly friendlier | freundlich freundlicher | person
+polite | höflich | person
+famous | berühmt | job king actress text sight film song
+rich richer | reich reicher | adult
+poor poorer | arm ärmer | person
+lonely | einsam | person house island
+funny funnier | lustig lustiger | tale person monkey book poem
+strict stricter | streng strenger | teacher father mother judge grandmother aunt
+curious | neugierig | person pet
+dangerous | gefährlich | predator street thief wilds plan
+wild | wild | horse predator bird rabbit
+loyal | treu | dog friend soldier
+quiet quieter | ruhig ruhiger | young town street hotel library beach
+loud louder | laut lauter | young music city radio restaurant
+nice nicer | nett netter | person
+shy | schüchtern | person
+proud | stolz | king kin soldier hunter
+modern | modern | building device furniture kitchen office city
+comfortable | bequem | seat shoe bus
+soft softer | weich weicher | seat sweater scarf paw
+sharp | scharf | knife fork
+interesting | interessant | text tale task sight city
+boring | langweilig | text film guest village museum
+important | wichtig | text task guest
+difficult | schwierig | task poem
+easy easier | einfach einfacher | task
+strange | seltsam | tale task guest neighbor
+good | gut | job text film wine plan friend restaurant answer neighbor
+bad | schlecht | film plan answer restaurant hotel thief
+secret | geheim | plan message letter room
+wrong | falsch | answer word key street train
+dark darker | dunkel/dunkl dunkler | room forest street church
+bright brighter | hell heller | room lamp
+deep deeper | tief tiefer | water
+high higher | hoch/hoh höher | mountain tower wall bridge
+"""

@@ -1,0 +1,145 @@
+"""The abstract syntax: one tree, which `english.py` and `german.py` both read.
+
+A tree says who does what to whom, when, where and how; never in which order. Tenses are letters: `PRESENT`, `PAST`,
+`PERFECT`, `PLUPERFECT`, `FUTURE`.
+"""
+
+from dataclasses import dataclass
+
+from heed.grammar.words import (
+    MANY,
+    PLURAL,
+    THIRD,
+    Adjective,
+    Adverb,
+    Conjunction,
+    Determiner,
+    Modal,
+    Name,
+    Noun,
+    Preposition,
+    Pronoun,
+    Verb,
+)
+
+PRESENT, PAST, PERFECT, PLUPERFECT, FUTURE = "paeqf"
+STATEMENT, QUESTION, COMMAND = range(3)
+
+
+class NounPhrase:
+    """A noun with what stands around it; `owner` is a genitive ("the man's dog"), in place of a determiner."""
+
+    __slots__ = ("adjectives", "determiner", "noun", "owner", "person", "plural", "relative", "slot")
+
+    def __init__(
+        self,
+        determiner: Determiner,
+        noun: Noun,
+        plural: bool = False,
+        adjectives: tuple[Adjective, ...] = (),
+        owner: "NounPhrase | None" = None,
+        relative: "Clause | None" = None,
+    ) -> None:
+        self.determiner = determiner
+        self.noun = noun
+        self.plural = plural
+        self.adjectives = adjectives
+        self.owner = owner
+        self.relative = relative
+        self.person = MANY if plural else THIRD
+        self.slot = PLURAL if plural else noun.gender
+
+
+@dataclass(slots=True)
+class Both:
+    """X and Y."""
+
+    first: "Nominal"
+    second: "Nominal"
+    person: int = MANY
+
+
+@dataclass(slots=True)
+class Gap:
+    """The place a relative or interrogative pronoun was moved from, in one role of its clause.
+
+    `slot` is that of the noun a relative pronoun goes back to; None in a question, which asks for a person ("who")
+    or else for a thing ("what").
+    """
+
+    person: int = THIRD
+    slot: int | None = None
+    human: bool = True
+
+
+Nominal = NounPhrase | Pronoun | Name | Both | Gap
+
+
+def is_asked(tree: Nominal) -> bool:
+    """Who, what, which man, how many books: what a question opens with."""
+    if type(tree) is Gap:
+        return tree.slot is None
+    return type(tree) is NounPhrase and tree.determiner.asks
+
+
+@dataclass(slots=True)
+class Prepositional:
+    preposition: Preposition
+    nominal: Nominal
+
+
+@dataclass(slots=True)
+class Quality:
+    """A predicate: (very) old; older than X; as old as X."""
+
+    adjective: Adjective
+    degree: Adverb | None = None
+    than: Nominal | None = None
+    equal: bool = False
+
+
+@dataclass(slots=True)
+class Clause:
+    subject: Nominal
+    verb: Verb
+    tense: str = PRESENT
+    progressive: bool = False
+    modal: Modal | None = None
+    negated: bool = False
+    contracted: bool = False
+    """English "isn't", "I'm"; German writes both alike."""
+    object: Nominal | None = None
+    recipient: Nominal | None = None
+    to_recipient: bool = False
+    """English "gives the book to the man"; German writes both alike."""
+    predicate: Quality | NounPhrase | None = None
+    frequency: Adverb | None = None
+    manner: Adverb | None = None
+    companion: Prepositional | None = None
+    place: Prepositional | Adverb | None = None
+    time: Adverb | None = None
+    content: "Subordinate | None" = None
+    """What is said or known."""
+
+
+@dataclass(slots=True)
+class Subordinate:
+    conjunction: Conjunction
+    clause: Clause
+    first: bool = False
+    """Stands before the main clause."""
+
+
+@dataclass(slots=True)
+class Sentence:
+    main: Clause
+    mood: int = STATEMENT
+    time_first: bool = False
+    place_first: bool = False
+    asks: Adverb | None = None
+    """The question word for an adverbial: where, when, why. Who and what are gaps of the clause."""
+    please: bool = False
+    subordinate: Subordinate | None = None
+    conjunction: Conjunction | None = None
+    second: Clause | None = None
+    """A second main clause after `conjunction`; without words for its subject if that is the same object."""
