@@ -1,7 +1,7 @@
 """Drawing clauses: a verb with what it needs, a tense, and now and then a negation, a manner, a place."""
 
 from heed.grammar import lexicon as lex
-from heed.grammar.frames import COMPARED, DOES, QUALITIES, UNDERGOES, Frame, tagged
+from heed.grammar.frames import COMPARED, DOES, QUALITIES, STATES, UNDERGOES, Frame, tagged
 from heed.grammar.phrases import Phrases, pronoun_of
 from heed.grammar.tree import (
     FUTURE,
@@ -21,15 +21,21 @@ from heed.grammar.words import THIRD, Adverb, Noun, Pronoun
 _HOMES = tagged("home")
 _SEATS = tagged("seat")
 _EXISTING = tagged("building", "animal", "sight")
-_ON_TABLE = tagged("thing", "food")
+_GOODS = tagged("thing", "food", "drink")
+_SHOPS = tagged("store", "market")
+_GOALS = [noun for noun in lex.PLACES if noun.english[0] != "street"]
 _TOWNS = tagged("town")
+_WATERS = tagged("lake", "river")
+_ROADS = tagged("street", "city", "village", "bridge", "park")
 _TRADES = {
     pronoun: [noun for noun in tagged("job") if noun.pronoun is pronoun]
     for pronoun in (lex.PRONOUN_HE, lex.PRONOUN_SHE)
 }
 _TRADESMEN = [noun for noun in lex.PEOPLE if noun.pronoun in _TRADES and "job" not in noun.tags and "kin" in noun.tags]
 _DESCRIBED = [noun for noun in lex.NOUNS if QUALITIES[noun]]
+_STATEFUL = [noun for noun in lex.NOUNS if STATES[noun]]
 _OF_PEOPLE = QUALITIES[lex.NOUN["man"]]
+_STATES_OF_PEOPLE = STATES[lex.NOUN["man"]]
 _MODALS = {tense: [modal for modal in lex.MODALS if modal.tense == tense] for tense in (PRESENT, PAST)}
 _NEGATABLE = {tense: [modal for modal in modals if modal.negatable] for tense, modals in _MODALS.items()}
 _OF_THINGS = {
@@ -64,10 +70,10 @@ class Clauses(Phrases):
         owner = pronoun_of(subject)
         if not frame.human and type(subject) is NounPhrase and "animal" not in subject.noun.tags:
             owner = None
-        if relatives and type(subject) is NounPhrase and not negated and self.chance(0.1):
+        if relatives and type(subject) is NounPhrase and not negated and self.chance(0.13):
             self.attach_relative(subject, key)
         self.complete(clause, frame, owner, near, plain, thing)
-        if relatives and self.chance(0.16):
+        if relatives and self.chance(0.2):
             self.relative_at_end(clause, key)
         if not negated and not self.ends_in_relative(clause):
             self.adorn(clause, frame, key, owner, near)
@@ -84,7 +90,7 @@ class Clauses(Phrases):
 
     def tense(self, clause: Clause, frame: Frame, group: str) -> str:
         verb = frame.verb
-        lasting = verb.stative and "event" not in verb.traits
+        lasting = (verb.stative and "event" not in verb.traits) or (frame.kind == "be at" and not frame.human)
         r = self.random()
         if group == "after":
             clause.tense = PLUPERFECT
@@ -100,7 +106,7 @@ class Clauses(Phrases):
             elif r < 0.80 and not lasting and frame.kind != "be at":
                 clause.tense = PERFECT
                 return "e"
-            elif r < 0.88:
+            elif r < 0.88 and not lasting:
                 group = "future"
             else:
                 group = "modal" if not lasting else "present"
@@ -143,23 +149,23 @@ class Clauses(Phrases):
             clause.to_recipient = kind == "give to" or self.chance(0.25)
         elif kind == "go":
             clause.place = lex.HOME if self.chance(0.1) else self.goal(owner, near)
-            if self.chance(0.12):
+            if self.chance(0.22):
                 clause.companion = self.company(owner, near)
         elif kind == "travel":
             clause.place = Prepositional(lex.TO_TOWN, self.choose(lex.TOWNS))
-            if self.chance(0.12):
+            if self.chance(0.22):
                 clause.companion = self.company(owner, near)
         elif kind == "be at":
             clause.place = self.whereabouts(clause, frame, owner, near)
 
     def object(self, frame: Frame, owner: Pronoun | None, negated: bool, near: bool, plain: bool) -> Nominal:
-        noun = self.choose(frame.objects)
+        noun = self.another(frame.objects)
         if "person" in noun.tags:
             r = self.random()
             if r < 0.18:
                 return self.somebody(owner)
             if r < 0.28:
-                return self.choose(lex.NAMES)
+                return self.another(lex.NAMES)
         if not frame.human and not (frame.verb.objects & {"tail", "paw", "bone", "nest"}):
             owner, near = None, True
         phrase = self.noun_phrase(noun, negated, owner, near, plain)
@@ -168,7 +174,7 @@ class Clauses(Phrases):
         return phrase
 
     def goal(self, owner: Pronoun | None, near: bool) -> Prepositional:
-        noun = self.choose(lex.PLACES)
+        noun = self.another(_GOALS)
         assert noun.to
         return Prepositional(noun.to, self.location(noun, owner, near))
 
@@ -181,28 +187,40 @@ class Clauses(Phrases):
         if verb == "live":
             if r < 0.4:
                 return Prepositional(lex.IN, self.choose(lex.TOWNS))
-            home = self.choose(_HOMES)
+            home = self.another(_HOMES)
             assert home.at
             return Prepositional(home.at, self.location(home, owner, near))
         if verb == "lie":
             if r < 0.5:
                 return Prepositional(lex.ON, self.location(lex.NOUN["table"], owner, near))
-            return Prepositional(self.choose((lex.ON, lex.UNDER)), self.location(self.choose(_SEATS), owner, near))
+            return Prepositional(self.choose((lex.ON, lex.UNDER)), self.location(self.another(_SEATS), owner, near))
         if verb == "sit" and r < 0.5:
-            return Prepositional(lex.ON, self.location(self.choose(_SEATS), owner, near))
+            return Prepositional(lex.ON, self.location(self.another(_SEATS), owner, near))
         return self.place(True, owner, near)
 
     def adorn(self, clause: Clause, frame: Frame, key: str, owner: Pronoun | None, near: bool) -> None:
         """Adds what the verb can do without."""
         verb = frame.verb
-        if key in _FREQUENCIES and _FREQUENCIES[key] and frame.kind != "be at" and self.chance(0.12):
+        subject = clause.subject
+        counted = type(subject) is NounPhrase and subject.determiner in (lex.EVERY, lex.NO, lex.ALL)
+        if key in _FREQUENCIES and _FREQUENCIES[key] and not counted and frame.kind != "be at" and self.chance(0.12):
             clause.frequency = self.choose(_FREQUENCIES[key])
-        elif verb.manner and self.chance(0.16) and frame.kind != "be at":
+        elif verb.manner and self.chance(0.18) and frame.kind != "be at":
             clause.manner = self.choose(verb.manner)
         if "for" in verb.traits and self.chance(0.2):
             clause.companion = Prepositional(lex.FOR, self.person(owner, near))
-        elif not frame.kind and not verb.stative and self.chance(0.16):
-            clause.place = self.place(frame.human, owner, near)
+        elif not frame.kind and not verb.stative and "nowhere" not in verb.traits and self.chance(0.26):
+            clause.place = self.scene(frame, owner, near)
+
+    def scene(self, frame: Frame, owner: Pronoun | None, near: bool) -> Prepositional | Adverb:
+        traits = frame.verb.traits
+        if "water" in traits:
+            return Prepositional(lex.IN, self.location(self.another(_WATERS), owner, near))
+        if "street" in traits or "shop" in traits:
+            noun = self.choose(_ROADS if "street" in traits else _SHOPS)
+            assert noun.at
+            return Prepositional(noun.at, self.location(noun, owner, near))
+        return self.place(frame.human, owner, near)
 
     # Relative clauses.
 
@@ -216,7 +234,8 @@ class Clauses(Phrases):
         r = self.random()
         if r < 0.12 and QUALITIES[noun]:
             tense = PAST if group == "past" else PRESENT
-            quality = Quality(self.choose(QUALITIES[noun]), lex.VERY if self.chance(0.3) else None)
+            adjective = self.choose(QUALITIES[noun])
+            quality = Quality(adjective, lex.VERY if adjective.gradable and self.chance(0.3) else None)
             phrase.relative = Clause(gap, lex.BE, tense, predicate=quality)
         elif r < 0.55 and DOES[noun]:
             phrase.relative = self.role(self.choose(DOES[noun]), group, gap, phrase, None)
@@ -255,36 +274,42 @@ class Clauses(Phrases):
         subject: Nominal | None = None,
         noun: Noun | None = None,
         negatable: bool = True,
+        passing: bool = False,
     ) -> tuple[Clause, str]:
-        """Somebody or something is so: hungry, very old."""
+        """Somebody or something is so: hungry, very old; only hungry if it is to be `passing`."""
         negated = negatable and self.chance(0.12)
         if subject is None:
             r = self.random()
             if r < 0.25:
                 subject = self.speaker()
             elif r < 0.35:
-                subject = self.choose(lex.NAMES)
+                subject = self.another(lex.NAMES)
             else:
-                noun = self.choose(_DESCRIBED)
+                noun = self.another(_STATEFUL if passing else _DESCRIBED)
                 subject = self.noun_phrase(noun, negated, None, near, plain=True)
                 subject.adjectives = ()
                 if subject.determiner.indefinite or subject.determiner is lex.NO:
                     subject.determiner = lex.THE
-        adjective = self.choose(QUALITIES[noun] if noun else _OF_PEOPLE)
+        if passing:
+            options = (STATES[noun] or QUALITIES[noun]) if noun else _STATES_OF_PEOPLE
+        else:
+            options = QUALITIES[noun] if noun else _OF_PEOPLE
+        adjective = self.choose(options)
         degree = None
         r = self.random()
-        if r < 0.3 and not negated:
+        if r < 0.3 and not negated and adjective.gradable:
             degree = lex.VERY if r < 0.18 else lex.TOO if r < 0.24 else lex.QUITE
         clause = Clause(subject, lex.BE, negated=negated, contracted=self.chance(0.4))
         clause.predicate = Quality(adjective, degree)
-        return clause, self.being_tense(clause, group)
+        key = self.being_tense(clause, group, adjective.passing)
+        return clause, key if adjective.passing else "q"
 
-    def being_tense(self, clause: Clause, group: str) -> str:
+    def being_tense(self, clause: Clause, group: str, passing: bool) -> str:
         r = self.random()
         if group == "after":
             clause.tense = PLUPERFECT
             return "q"
-        if group in _AUXILIARY_TENSES or (group == "" and r > 0.92):
+        if group in _AUXILIARY_TENSES or (group == "" and r > 0.92 and passing):
             clause.tense = FUTURE
             return "f"
         if group.endswith("past") or group == "while" or (group == "" and r > 0.55):
@@ -302,7 +327,7 @@ class Clauses(Phrases):
         if (type(first) is type(second) is NounPhrase and first.noun is other) or first is second:
             second = NounPhrase(self.possessive(None, False), other)
         if type(second) is Pronoun and type(first) is Pronoun:
-            second = self.choose(lex.NAMES)
+            second = self.another(lex.NAMES)
         tense = PRESENT if self.chance(0.7) else PAST
         clause = Clause(first, lex.BE, tense, negated=self.chance(0.12), contracted=self.chance(0.4))
         clause.predicate = Quality(adjective, None, second, equal=self.chance(0.3))
@@ -311,7 +336,7 @@ class Clauses(Phrases):
     def one_of(self, noun: Noun, human: bool) -> Nominal:
         r = self.random()
         if human and r < 0.3:
-            return self.speaker() if r < 0.2 else self.choose(lex.NAMES)
+            return self.speaker() if r < 0.2 else self.another(lex.NAMES)
         determiner = lex.THE if r < 0.6 else lex.THIS if r < 0.75 else self.possessive(None, False)
         return NounPhrase(determiner, noun, self.chance(0.15))
 
@@ -335,17 +360,15 @@ class Clauses(Phrases):
         """There is a castle in this village."""
         r = self.random()
         if r < 0.35:
-            noun = self.choose(_ON_TABLE)
-            place = Prepositional(lex.ON, NounPhrase(lex.THE, lex.NOUN["table"]))
-            if "food" in noun.tags or r < 0.15:
-                kitchen = lex.NOUN["kitchen"]
-                place = Prepositional(lex.IN, NounPhrase(lex.THE, kitchen))
+            noun, shop = self.another(_GOODS), self.another(_SHOPS)
+            assert shop.at
+            place = Prepositional(shop.at, self.location(shop, None, False))
         else:
-            noun = self.choose(_EXISTING)
+            noun = self.another(_EXISTING)
             if "animal" in noun.tags:
                 place = self.outdoors()
             else:
-                town = self.choose(_TOWNS)
+                town = self.another(_TOWNS)
                 place = Prepositional(lex.IN, self.location(town, None, False))
         plural = noun.countable and self.chance(0.4)
         determiner = lex.A if noun.countable else lex.BARE

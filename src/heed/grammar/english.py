@@ -164,6 +164,8 @@ def _rest(clause: Clause, main: str, skip_time: bool = False, skip_place: bool =
         text = "" if type(tree) is Gap or is_asked(tree) else nominal(tree, 1)
         if verb.preposition:
             text = f"{verb.preposition} {text}"
+            if clause.manner:
+                text = f"{clause.manner.english} {text}"
         if verb.particle:
             text = f"{text} {verb.particle}" if type(tree) is Pronoun else f"{verb.particle} {text}"
         if clause.recipient:
@@ -179,7 +181,7 @@ def _rest(clause: Clause, main: str, skip_time: bool = False, skip_place: bool =
         words.append(verb.particle)
     if clause.predicate:
         words.append(_quality(clause.predicate))
-    if clause.manner:
+    if clause.manner and not verb.preposition:
         words.append(clause.manner.english)
     if clause.place and not skip_place:
         words.append(_adverbial(clause.place))

@@ -55,6 +55,9 @@ def _kind(noun: Noun) -> frozenset[str]:
     return noun.tags & {"person", "animal", "edible", "object", "place"}
 
 
+STATES: dict[Noun, list[Adjective]] = {
+    noun: [adjective for adjective in adjectives if adjective.passing] for noun, adjectives in QUALITIES.items()
+}
 COMPARED: list[tuple[Adjective, list[tuple[Noun, list[Noun]]]]] = []
 """Adjectives with the nouns they compare: apples with apples, and not with houses."""
 for _adjective in lexicon.ADJECTIVES:

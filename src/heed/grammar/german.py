@@ -188,8 +188,11 @@ def _field(clause: Clause, skip_time: bool = False, skip_place: bool = False) ->
         words.append(frequency.german)
     if recipient and type(recipient) is not Gap:
         words.append(nominal(recipient, DAT))
+    manner = clause.manner.german if clause.manner else ""
     if text:
-        words.append(text)
+        # "Schreibt schnell einen Brief", but "schreibt den Brief schnell".
+        words += (text, "") if definite or negated != clause.negated else (manner, text)
+        manner = manner if definite or negated != clause.negated else ""
     if frequency and frequency.late and definite:
         words.append(frequency.german)
     predicate = clause.predicate
@@ -201,8 +204,7 @@ def _field(clause: Clause, skip_time: bool = False, skip_place: bool = False) ->
             negated = negated and not predicate.determiner.indefinite
     if negated:
         words.append("nicht")
-    if clause.manner:
-        words.append(clause.manner.german)
+    words.append(manner)
     if clause.companion:
         words.append(_adverbial(clause.companion))
     if clause.place and not skip_place:

@@ -40,8 +40,20 @@ class Phrases:
     def __init__(self, random: Callable[[], float]) -> None:
         self.random = random
 
+        self.mentioned: list[object] = []
+
     def choose(self, options: Sequence[T]) -> T:
         return options[int(self.random() * len(options))]
+
+    def another(self, options: Sequence[T]) -> T:
+        """One that this sentence has not mentioned, unless there are hardly any others."""
+        chosen = self.choose(options)
+        for _ in range(3):
+            if chosen not in self.mentioned:
+                break
+            chosen = self.choose(options)
+        self.mentioned.append(chosen)
+        return chosen
 
     def chance(self, probability: float) -> bool:
         return self.random() < probability
@@ -114,10 +126,10 @@ class Phrases:
             plural = owner is lex.PRONOUN_THEY
         if self.chance(0.04) and not plain and noun.countable:
             if "part" in noun.tags:
-                building = NounPhrase(lex.THE, self.choose(_BUILDINGS))
+                building = NounPhrase(lex.THE, self.another(_BUILDINGS))
                 return NounPhrase(lex.THE, noun, plural, self.adjectives(noun, 0.2), building)
             if not noun.tags.isdisjoint(("thing", "clothes", "vehicle", "animal", "kin")):
-                relative = self.choose(_KIN)
+                relative = self.another(_KIN)
                 possessor = NounPhrase(
                     self.choose((lex.THE, self.possessive(owner, near), self.possessive(owner, near))),
                     relative,
@@ -125,7 +137,7 @@ class Phrases:
                 )
                 return NounPhrase(lex.THE, noun, plural, self.adjectives(noun, 0.2), possessor)
         determiner = self.determiner(noun, plural, negated, owner, near, plain)
-        adjectives = self.adjectives(noun, 0.12 if plain else 0.3)
+        adjectives = self.adjectives(noun, 0.24 if plain else 0.38)
         return NounPhrase(determiner, noun, plural, adjectives)
 
     def adjectives(self, noun: Noun, probability: float) -> tuple[Adjective, ...]:
@@ -140,20 +152,21 @@ class Phrases:
             if r < 0.24:
                 return self.choose(_SPEAKERS)
             if r < 0.36:
-                return self.choose(lex.NAMES)
+                return self.another(lex.NAMES)
             if r < 0.39 and not plain:
                 return self.both(frame)
-        determined = self.noun_phrase(self.choose(frame.subjects), negated, None, near, plain)
+        determined = self.noun_phrase(self.another(frame.subjects), negated, None, near, plain)
         if negated and determined.determiner.indefinite:
             determined.determiner = lex.THE
         return determined
 
     def both(self, frame: Frame) -> Both:
         if self.chance(0.4):
-            first, second = self.choose(lex.NAMES), self.choose(lex.NAMES)
+            first, second = self.another(lex.NAMES), self.another(lex.NAMES)
             return Both(first, second) if first is not second else Both(first, lex.PRONOUN_I)
-        first_noun, second_noun = self.choose(frame.subjects), self.choose(frame.subjects)
-        determiner = lex.THE if self.chance(0.6) else lex.PRONOUN_I.possessive
+        first_noun, second_noun = self.another(frame.subjects), self.another(frame.subjects)
+        kin = "kin" in first_noun.tags and "kin" in second_noun.tags
+        determiner = lex.PRONOUN_I.possessive if kin and self.chance(0.6) else lex.THE
         if first_noun is second_noun:
             return Both(NounPhrase(determiner, first_noun), lex.PRONOUN_I)
         return Both(NounPhrase(determiner, first_noun), NounPhrase(determiner, second_noun))
@@ -174,8 +187,8 @@ class Phrases:
         if r < 0.3:
             return self.somebody(owner)
         if r < 0.42:
-            return self.choose(lex.NAMES)
-        return self.noun_phrase(self.choose(lex.PEOPLE), True, owner, near, plain=True)
+            return self.another(lex.NAMES)
+        return self.noun_phrase(self.another(lex.PEOPLE), True, owner, near, plain=True)
 
     def place(self, human: bool, owner: Pronoun | None, near: bool) -> Prepositional | Adverb:
         r = self.random()
@@ -184,17 +197,17 @@ class Phrases:
         if human and r < 0.24:
             return Prepositional(lex.IN, self.choose(lex.TOWNS))
         if r < 0.36:
-            return Prepositional(self.choose(lex.BESIDE), self.location(self.choose(_LANDMARKS), owner, near))
+            return Prepositional(self.choose(lex.BESIDE), self.location(self.another(_LANDMARKS), owner, near))
         if r < 0.40:
             return Prepositional(lex.UNDER, self.location(lex.NOUN["tree"], owner, near))
         if not human:
             return self.outdoors()
-        noun = self.choose(_GENERAL_PLACES)
+        noun = self.another(_GENERAL_PLACES)
         assert noun.at
         return Prepositional(noun.at, self.location(noun, owner, near))
 
     def outdoors(self) -> Prepositional:
-        noun = self.choose(_OUTDOORS)
+        noun = self.another(_OUTDOORS)
         assert noun.at
         return Prepositional(noun.at, self.location(noun, None, True))
 

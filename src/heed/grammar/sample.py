@@ -43,6 +43,7 @@ _TIMES = {key: [time for time in lex.TIMES if key in time.tenses] for key in "pg
 
 class Sampler(Clauses):
     def sentence(self) -> Sentence:
+        self.mentioned.clear()
         r = self.random()
         if r < 0.44:
             return self.statement()
@@ -82,22 +83,21 @@ class Sampler(Clauses):
         """Adds an expression of time where English has room for one, at either end."""
         full = self.ends_in_relative(clause)
         times = _TIMES[key]
-        if times and not clause.frequency and self.chance(0.28):
+        if times and not clause.frequency and self.chance(0.33):
             clause.time = self.choose(times)
             return Sentence(clause, time_first=full or self.chance(0.45))
         return Sentence(clause)
 
     def with_subordinate(self) -> Sentence:
         r = self.random()
-        near = True
         if r < 0.40:
             conjunction, group, inner = lex.BECAUSE, "", ""
         elif r < 0.52:
             conjunction, group, inner = lex.ALTHOUGH, "", ""
         elif r < 0.62:
-            conjunction, group, inner = lex.IF, "if", "present"
+            conjunction, group, inner = lex.IF, "if", "simple present"
         elif r < 0.70:
-            conjunction, group, inner = lex.WHEN_NOW, "present", "present"
+            conjunction, group, inner = lex.WHEN_NOW, "simple present", "simple present"
         elif r < 0.80:
             conjunction, group, inner = lex.WHEN_THEN, "past", "past"
         elif r < 0.86:
@@ -111,17 +111,22 @@ class Sampler(Clauses):
             inner = group
             if group == "present" and self.chance(0.2):
                 group = "future"
+        reason = conjunction is lex.BECAUSE or conjunction is lex.ALTHOUGH
         if self.chance(0.2):
-            clause, key = self.quality(group if group != "if" else "future")
+            clause, _ = self.quality(group if group != "if" else "future", passing=True)
         else:
-            clause, key = self.action(self.choose(_PLAIN), group=group, plain=True)
+            clause, _ = self.action(self.choose(_PLAIN), group=group, plain=True)
         first = self.chance(0.3)
         if first:
             # The names come in the clause that is heard first; the second has the pronouns.
-            opening, _ = self.action(self.choose(_SUBORDINATE), group=inner, near=near, plain=True)
-            second = self.echo(opening, group)
+            opening, _ = self.action(self.choose(_SUBORDINATE), group=inner, near=True, plain=True)
+            if not reason:
+                opening.frequency = None
+            second = self.echo(opening, group, reason)
             return Sentence(second, subordinate=Subordinate(conjunction, opening, first=True))
-        dependent = self.echo(clause, inner, reason=conjunction in (lex.BECAUSE, lex.ALTHOUGH))
+        dependent = self.echo(clause, inner, reason)
+        if not reason:
+            dependent.frequency = None
         return Sentence(clause, subordinate=Subordinate(conjunction, dependent))
 
     def echo(self, clause: Clause, group: str, reason: bool = False) -> Clause:
@@ -136,15 +141,15 @@ class Sampler(Clauses):
         if subject in (lex.DUMMY_IT, lex.DUMMY_THERE):
             pronoun = None
         r = self.random()
-        if r < 0.62 and pronoun:
+        if r < 0.70 and pronoun:
             noun = subject.noun if type(subject) is NounPhrase else None
             return self.continuation(pronoun, noun, group, reason, thing, other)
-        if r < 0.74 and other and type(thing) is NounPhrase and QUALITIES[thing.noun]:
+        if r < 0.80 and other and type(thing) is NounPhrase and QUALITIES[thing.noun]:
             return self.continuation(other, thing.noun, group, reason, None, None)
-        if r < 0.78 and not reason:
+        if r < 0.83 and not reason:
             return self.weather(group)[0]
         if r < 0.86 and reason:
-            return self.quality(group, near=True)[0]
+            return self.quality(group, near=True, subject=self.another(lex.NAMES), passing=True)[0]
         return self.action(self.choose(_SUBORDINATE), group=group, near=True, plain=True)[0]
 
     def continuation(
@@ -160,13 +165,13 @@ class Sampler(Clauses):
         human = noun is None or "person" in noun.tags
         if human and other and type(thing) is NounPhrase and self.chance(0.55):
             frame = self.choose(UNDERGOES[thing.noun]) if UNDERGOES[thing.noun] else None
-            if frame and not (frame.verb.german.preposition and thing.noun.tags.isdisjoint(("person", "animal"))):
+            if frame and not (frame.verb.german.preposition and "person" not in thing.noun.tags):
                 if noun is None or noun in frame.subjects:
                     clause, _ = self.action(frame, group=group, subject=pronoun, near=True, plain=True, thing=other)
                     return clause
         options = DOES[noun] if noun else _SUBORDINATE
         if not options or self.chance(0.6 if reason else 0.2):
-            return self.quality(group, near=True, subject=pronoun, noun=noun)[0]
+            return self.quality(group, near=True, subject=pronoun, noun=noun, passing=human or not reason)[0]
         frame = self.choose(options)
         while noun is None and not frame.human:
             frame = self.choose(options)
@@ -249,7 +254,7 @@ class Sampler(Clauses):
             clause.companion = None
             return Sentence(clause, QUESTION, asks=lex.WHERE_TO if frame.kind == "go" else lex.WHERE)
         if r < 0.76:
-            clause, _ = self.quality(negatable=False)
+            clause, _ = self.quality(negatable=False, passing=True)
             return Sentence(clause, QUESTION, asks=lex.WHY)
         clause, _ = self.action(self.choose(_PLAIN), plain=True)
         if clause.negated or self.chance(0.5):
@@ -263,7 +268,7 @@ class Sampler(Clauses):
             frame = self.choose(_PLAIN)
         subject: Nominal = Gap()
         if self.chance(0.3):
-            noun = self.choose(frame.subjects)
+            noun = self.another(frame.subjects)
             determiner, plural = (lex.WHICH, self.chance(0.2)) if self.chance(0.7) else (lex.HOW_MANY, True)
             subject = NounPhrase(determiner, noun, plural)
         clause, key = self.action(frame, subject=subject, near=True, plain=True, negatable=False)
@@ -274,16 +279,17 @@ class Sampler(Clauses):
     def what_is_done(self) -> Sentence:
         frame = self.choose(_OBJECT_QUESTIONS)
         clause, key = self.action(frame, plain=True, negatable=False)
-        noun = self.choose(frame.objects)
+        noun = self.another(frame.objects)
         r = self.random()
-        if r < 0.6:
+        # What one rides may be "reiten" or "fahren".
+        if r < 0.6 and frame.verb.english.base != "ride":
             clause.object = Gap(human="person" in noun.tags)
         elif noun.countable and r < 0.75:
             clause.object = NounPhrase(lex.HOW_MANY, noun, True, self.adjectives(noun, 0.15))
         else:
             plural = noun.countable and self.chance(0.25)
             clause.object = NounPhrase(lex.WHICH, noun, plural, self.adjectives(noun, 0.15))
-        clause.companion = None
+        clause.companion = clause.manner = None
         if _TIMES[key] and not clause.frequency and self.chance(0.15):
             clause.time = self.choose(_TIMES[key])
         return Sentence(clause, QUESTION)

@@ -71,6 +71,9 @@ class Adjective:
     """What the German endings are added to: dunkel, but "ein dunkler Wald"."""
     comparative: tuple[str, str] | None
     fits: frozenset[str]
+    passing: bool
+    gradable: bool
+    """May be "very" so."""
 
 
 @dataclass(eq=False, slots=True)

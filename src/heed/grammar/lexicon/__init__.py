@@ -201,12 +201,15 @@ EXIST = _verb(_rows(verbs.EXIST)[0])
 
 
 def _adjective(row: list[str]) -> Adjective:
-    english, german, fits = row
+    english, german, fits, *traits = row
     word, *comparative = english.split()
     forms, *german_comparative = german.split()
     predicate, _, stem = forms.partition("/")
+    kind = "".join(traits)
     compared = (comparative[0], german_comparative[0]) if comparative else None
-    return Adjective(word, predicate, stem or predicate, compared, frozenset(fits.split()))
+    return Adjective(
+        word, predicate, stem or predicate, compared, frozenset(fits.split()), "state" in kind, "absolute" not in kind
+    )
 
 
 ADJECTIVES = [_adjective(row) for row in _rows(adjectives.ADJECTIVES)]

@@ -1,6 +1,7 @@
 """The adjectives: `english [comparative] | german [comparative] | classes of nouns they fit`.
 
 `dunkel/dunkl` is the predicate form and the stem that takes endings. An adjective with comparatives is compared.
+A "state" may pass: one is hungry now, or because of something; but nobody is old today. Nothing is very "absolute".
 """
 
 ADJECTIVES = """
@@ -20,58 +21,58 @@ cheap cheaper | billig billiger | thing clothes vehicle food drink restaurant ho
 heavy heavier | schwer schwerer | load furniture stone coat animal
 long longer | lang länger | text film song street bridge tail river dream coat
 short shorter | kurz kürzer | text film song answer street tail dress dream
-red | rot | clothes vehicle dish device fruit flower furniture load opens
-blue | blau | clothes vehicle dish furniture load part ball umbrella flower
-green | grün | clothes vehicle apple furniture load frog door bottle
-yellow | gelb | clothes vehicle dish flower ball banana umbrella house
-black | schwarz | clothes vehicle cat dog horse device load bird furniture
-white | weiß | clothes vehicle pet dish flower house wall duck
-brown | braun | clothes animal furniture load
-gray | grau | clothes animal vehicle wall house stone
-round | rund | table mirror box basket stone window cake
-empty | leer | load bottle cup plate building room street
-full | voll | load bottle cup basket
-clean cleaner | sauber sauberer | clothes dish room part restaurant hotel
-dirty dirtier | schmutzig schmutziger | clothes dish room part vehicle young paw money
-broken | kaputt | device furniture fragile part vehicle umbrella toy guitar
-hot hotter | heiß heißer | soup coffee tea potato milk sausage pizza
-cold colder | kalt kälter | drink soup water room
-warm warmer | warm wärmer | clothes bread milk room soup rice nest
+red | rot | clothes vehicle dish device fruit flower furniture load opens | absolute
+blue | blau | clothes vehicle dish furniture load part ball umbrella flower | absolute
+green | grün | clothes vehicle apple furniture load frog door bottle | absolute
+yellow | gelb | clothes vehicle dish flower ball banana umbrella house | absolute
+black | schwarz | clothes vehicle cat dog horse device load bird furniture | absolute
+white | weiß | clothes vehicle pet dish flower house wall duck | absolute
+brown | braun | clothes animal furniture load | absolute
+gray | grau | clothes animal vehicle wall house stone | absolute
+round | rund | table mirror box basket stone window cake | absolute
+empty | leer | load bottle cup plate building room street | state absolute
+full | voll | load bottle cup basket | state absolute
+clean cleaner | sauber sauberer | clothes dish room part restaurant hotel | state
+dirty dirtier | schmutzig schmutziger | clothes dish room part vehicle young paw money | state
+broken | kaputt | device furniture fragile part vehicle umbrella toy guitar | state absolute
+hot hotter | heiß heißer | soup coffee tea potato milk sausage pizza | state
+cold colder | kalt kälter | drink soup water room | state
+warm warmer | warm wärmer | clothes bread milk room soup rice nest | state
 fresh | frisch | fruit bread egg milk meat salad juice cheese
 delicious | köstlich | food drink
 sweet | süß | fruit dessert tea wine juice
-ripe | reif | fruit
-hungry | hungrig | person animal
-thirsty | durstig | person pet
-tired | müde/müd | person pet
-sick | krank | person animal
-healthy | gesund | young pet farm
-happy happier | glücklich glücklicher | person pet
-sad | traurig | person tale dog
-angry | wütend | person
-nervous | nervös | person horse
-lazy lazier | faul fauler | person pet
+ripe | reif | fruit | absolute
+hungry | hungrig | person animal | state
+thirsty | durstig | person pet | state
+tired | müde/müd | person pet | state
+sick | krank | person animal | state
+healthy | gesund | young pet farm | state
+happy happier | glücklich glücklicher | person pet | state
+sad | traurig | person tale dog | state
+angry | wütend | person | state
+nervous | nervös | person horse | state
+lazy lazier | faul fauler | person pet | state
 diligent | fleißig | job student boy girl
 clever cleverer | klug klüger | person dog fox plan monkey
 stupid | dumm | question plan thief
-brave braver | mutig mutiger | person
-friendly friendlier | freundlich freundlicher | person
-polite | höflich | person
+brave braver | mutig mutiger | person | state
+friendly friendlier | freundlich freundlicher | person | state
+polite | höflich | person | state
 famous | berühmt | job king actress text sight film song
 rich richer | reich reicher | adult
 poor poorer | arm ärmer | person
-lonely | einsam | person house island
-funny funnier | lustig lustiger | tale person monkey book poem
+lonely | einsam | person house island | state
+funny funnier | lustig lustiger | tale person monkey book poem | state
 strict stricter | streng strenger | teacher father mother judge grandmother aunt
-curious | neugierig | person pet
+curious | neugierig | person pet | state
 dangerous | gefährlich | predator street thief wilds plan
 wild | wild | horse predator bird rabbit
 loyal | treu | dog friend soldier
-quiet quieter | ruhig ruhiger | young town street hotel library beach
-loud louder | laut lauter | young music city radio restaurant
-nice nicer | nett netter | person
+quiet quieter | ruhig ruhiger | young town street hotel library beach | state
+loud louder | laut lauter | young music city radio restaurant | state
+nice nicer | nett netter | person | state
 shy | schüchtern | person
-proud | stolz | king kin soldier hunter
+proud | stolz | king kin soldier hunter | state
 modern | modern | building device furniture kitchen office city
 comfortable | bequem | seat shoe bus
 soft softer | weich weicher | seat sweater scarf paw
@@ -84,8 +85,8 @@ easy easier | einfach einfacher | task
 strange | seltsam | tale task guest neighbor
 good | gut | job text film wine plan friend restaurant answer neighbor
 bad | schlecht | film plan answer restaurant hotel thief
-secret | geheim | plan message letter room
-wrong | falsch | answer word key street train
+secret | geheim | plan message letter room | absolute
+wrong | falsch | answer word key street train | absolute
 dark darker | dunkel/dunkl dunkler | room forest street church
 bright brighter | hell heller | room lamp
 deep deeper | tief tiefer | water

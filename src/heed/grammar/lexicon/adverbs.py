@@ -45,7 +45,6 @@ carefully | vorsichtig | care
 loudly | laut | sound
 quietly | leise | peace
 well | gut | skill
-badly | schlecht | skill
 early | früh | hour
 late | spät | hour
 alone | allein | joint

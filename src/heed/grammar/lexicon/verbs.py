@@ -4,8 +4,8 @@ English: the base alone if regular, else base, past, participle; `+off` is a par
 German: the infinitive alone if weak, else infinitive, er-present, er-past, participle; `*gegangen` takes "sein" in the
 perfect, `auf|machen` has a separable prefix, `+dat` or `auf+acc` is what the verb governs.
 Subjects and objects are classes of nouns, or nouns. Traits: "stative" verbs have no progressive, and no perfect
-either unless they are an "event" too; "order" verbs make commands, "for" verbs are done for somebody; the others are
-the adverbs of manner that suit.
+either unless they are an "event" too; "order" verbs make commands, "for" verbs are done for somebody; "water",
+"street", "shop" and "nowhere" say where it is done, if not anywhere; the others are the adverbs of manner that suit.
 """
 
 INTRANSITIVE = """
@@ -17,29 +17,29 @@ dance | tanzen | person | skill joint
 smile | lächeln | person | joy
 work | arbeiten | adult | pace skill joint order
 play | spielen | young pet | peace joint joy order
-swim swam swum | schwimmen schwimmt schwamm *geschwommen | person dog duck frog | pace skill
+swim swam swum | schwimmen schwimmt schwamm *geschwommen | person dog duck frog | pace skill water
 cook | kochen | adult | skill joint order
-fly flew flown | fliegen fliegt flog *geflogen | flies airplane | pace
+fly flew flown | fliegen fliegt flog *geflogen | flies airplane | pace nowhere
 run ran run | rennen rennt rannte *gerannt | person animal | pace order
 jump | springen springt sprang *gesprungen | person frog cat horse monkey |
 hike | *wandern | adult | joint
-travel | *reisen | adult | joint
+travel | *reisen | adult | joint nowhere
 smoke | rauchen | adult | secret
 wake woke woken +up | *auf|wachen | person animal | hour order
 get got gotten +up | auf|stehen steht stand *aufgestanden | person | hour order
 fall fell fallen +asleep | ein|schlafen schläft schlief *eingeschlafen | person animal | hour
 arrive | an|kommen kommt kam *angekommen | person public | hour
-depart | ab|fahren fährt fuhr *abgefahren | bus train ship | hour
-come came come +back | zurück|kommen kommt kam *zurückgekommen | person pet | hour order
-go went gone +away | weg|gehen geht ging *weggegangen | person | peace hour order
-go went gone +shopping | ein|kaufen | adult | joint order
-stop | an|halten hält hielt angehalten | vehicle |
-disappear | verschwinden verschwindet verschwand *verschwunden | person animal money ring key |
+depart | ab|fahren fährt fuhr *abgefahren | bus train ship | hour nowhere
+come came come +back | zurück|kommen kommt kam *zurückgekommen | person pet | hour order nowhere
+go went gone +away | weg|gehen geht ging *weggegangen | person | peace hour order nowhere
+go went gone +shopping | ein|kaufen | adult | joint order nowhere
+stop | an|halten hält hielt angehalten | vehicle | street
+disappear | verschwinden verschwindet verschwand *verschwunden | person animal money ring key | nowhere
 grow grew grown | wachsen wächst wuchs *gewachsen | tree flower city | pace
 bloom | blühen | flower tree |
 bark | bellen | dog | sound
-burn burned burned | brennen brennt brannte gebrannt | candle house tree lamp |
-ring rang rung | klingeln | phone clock | sound
+burn burned burned | brennen brennt brannte gebrannt | candle house tree lamp | nowhere
+ring rang rung | klingeln | phone clock | sound nowhere
 """
 
 TRANSITIVE = """
@@ -59,21 +59,21 @@ find found found | finden findet fand gefunden | person > thing animal money tex
 look @for | suchen | person > thing animal money text clothes person building | order
 lose lost lost | verlieren verliert verlor verloren | person > small thing money clothes text |
 forget forgot forgotten | vergessen vergisst vergaß vergessen | person > small text word dream answer umbrella |
-visit | besuchen | person > person city village sight school farm | order
+visit | besuchen | person > person city village sight school farm | order nowhere
 meet met met | treffen trifft traf getroffen | person > person |
 greet | begrüßen | person > person | joy peace
-invite | ein|laden lädt lud eingeladen | adult > person |
+invite | ein|laden lädt lud eingeladen | adult > person | nowhere
 call | an|rufen ruft rief angerufen | person > person | hour secret order
 kiss | küssen | person > kin prince princess king woman man | secret
 hug | umarmen | person > kin child dog | joy
-marry | heiraten | prince princess king queen > prince princess doctor farmer nurse actress lawyer | secret
+marry | heiraten | prince princess king queen > prince princess doctor farmer nurse actress lawyer | secret nowhere
 praise | loben | adult > person book cake | joy
 ask | fragen | person > person | peace order
-protect | beschützen | adult dog > person pet house |
-save | retten | adult > person animal |
+protect | beschützen | adult dog > person pet house | nowhere
+save | retten | adult > person animal | nowhere
 teach taught taught | unterrichten | teacher mother father aunt sister > young student prince | skill joy
 watch | beobachten | person cat > person animal | peace secret
-follow | *folgen +dat | person animal > person animal | peace secret
+follow | *folgen +dat | person animal > person animal | peace secret nowhere
 help | helfen hilft half geholfen +dat | person > person animal | joy order
 thank | danken +dat | person > person | joy
 trust | vertrauen +dat | person > person | stative
@@ -90,57 +90,58 @@ cook | kochen | person > soup potato rice meat egg | skill order for
 read read read | lesen liest las gelesen | person > text | pace peace order
 write wrote written | schreiben schreibt schrieb geschrieben | person > text song | pace order for
 sign | unterschreiben unterschreibt unterschrieb unterschrieben | adult > letter report | pace order
-translate | übersetzen übersetzt übersetzte übersetzt | adult student > text word | pace skill order
-describe | beschreiben beschreibt beschrieb beschrieben | person > picture person building dream plan film | skill
+translate | übersetzen übersetzt übersetzte übersetzt | adult student > text word | pace skill order nowhere
+describe | beschreiben beschreibt beschrieb beschrieben | person > picture person building dream plan | skill nowhere
 learn | lernen | person > poem song word | pace order
 sing sang sung | singen singt sang gesungen | person > song | sound joint order
-buy bought bought | kaufen | person > food thing clothes vehicle house apartment pet | order for
-sell sold sold | verkaufen | adult > food thing clothes vehicle house pet |
-pay paid paid @for | bezahlen | adult > food drink thing clothes |
+buy bought bought | kaufen | person > food thing clothes vehicle house apartment pet | order for shop
+sell sold sold | verkaufen | adult > food thing clothes vehicle house pet | shop
+pay paid paid @for | bezahlen | adult > food drink thing clothes | shop
 collect | sammeln | person > coin stone doll clock picture strawberry |
 count | zählen | person > coin egg money farm bottle | pace order
-open | auf|machen | person > opens | pace peace care order
-close | zu|machen | person > opens | pace peace care order
-turn +on | an|machen | person > lamp radio computer music | peace order
-turn +off | aus|machen | person > lamp radio computer music candle | peace order
-clean | putzen | person > part window shoe room mirror bathroom | pace care order
-clean +up | auf|räumen | person > room apartment | pace joint order
+open | auf|machen | person > opens | pace peace care order nowhere
+close | zu|machen | person > opens | pace peace care order nowhere
+turn +on | an|machen | person > lamp radio computer music | peace order nowhere
+turn +off | aus|machen | person > lamp radio computer music candle | peace order nowhere
+clean | putzen | person > part window shoe room mirror bathroom | pace care order nowhere
+clean +up | auf|räumen | person > room apartment | pace joint order nowhere
 unpack | aus|packen | person > load gift | pace care order
 bring brought brought +along | mit|bringen bringt brachte mitgebracht | person > food gift pet camera friend | order
 pick +up | ab|holen | adult > young guest letter suitcase gift friend | order
-paint | malen | person > picture flower tree house horse | skill for
-draw drew drawn | zeichnen | person > picture animal castle bridge | skill pace for
+paint | malen | person > picture flower tree house horse | skill for nowhere
+draw drew drawn | zeichnen | person > picture animal castle bridge | skill pace for nowhere
 repair | reparieren | adult > vehicle device roof door chair | pace skill order
 wash | waschen wäscht wusch gewaschen | person > clothes dish car fruit dog | pace care order
 wear wore worn | tragen trägt trug getragen | person > clothes ring |
 carry | tragen trägt trug getragen | adult > load furniture basket | pace care
 put put put +on | an|ziehen zieht zog angezogen | person > clothes | pace order
-take took taken +off | aus|ziehen zieht zog ausgezogen | person > clothes | pace order
-take took taken | nehmen nimmt nahm genommen | person > small dish bus train taxi | order
+take took taken +off | aus|ziehen zieht zog ausgezogen | person > clothes | pace order nowhere
+take took taken | nehmen nimmt nahm genommen | person > small dish bus train taxi | order nowhere
 steal stole stolen | stehlen stiehlt stahl gestohlen | bad monkey fox > money small food device picture | secret
 hide hid hidden | verstecken | person > money small toy bone key letter | secret care order
 throw threw thrown | werfen wirft warf geworfen | person > ball stone bone | order
-catch caught caught | fangen fängt fing gefangen | person predator > animal ball thief | skill order
-chase | jagen | animal > animal |
+catch caught caught | fangen fängt fing gefangen | person > ball thief horse rabbit bird mouse | order
+catch caught caught | fangen fängt fing gefangen | cat predator > mouse rabbit duck bird frog |
+chase | jagen | dog cat predator > mouse rabbit duck bird frog monkey goat pig |
 chase | jagen | tailed > tail |
 bite bit bitten | beißen beißt biss gebissen | dog predator > person animal |
 lick | lecken | dog cat > paw | pace
 bury | vergraben vergräbt vergrub vergraben | dog > bone | secret
 feed fed fed | füttern | person > animal | care order
-ride rode ridden | reiten reitet ritt geritten | person > horse elephant | skill
-ride rode ridden | fahren fährt fuhr gefahren | person > rides | pace skill
-drive drove driven | fahren fährt fuhr gefahren | adult > drives | pace skill care order
-push | schieben schiebt schob geschoben | person > rides car load bed | pace care order
-pull | ziehen zieht zog gezogen | person horse > load car | order
-build built built | bauen | adult > building bridge ship wall furniture | pace joint
-build built built | bauen | bird mouse duck > nest | pace
-destroy | zerstören | adult bear elephant > house garden wall bridge nest |
-break broke broken | zerbrechen zerbricht zerbrach zerbrochen | person cat > fragile guitar |
+ride rode ridden | reiten reitet ritt geritten | person > horse elephant | skill street
+ride rode ridden | fahren fährt fuhr gefahren | person > rides | pace skill street
+drive drove driven | fahren fährt fuhr gefahren | adult > drives | pace skill care order street
+push | schieben schiebt schob geschoben | person > rides car load bed | pace care order street
+pull | ziehen zieht zog gezogen | person horse > load car | order street
+build built built | bauen | adult > building bridge ship wall furniture | pace joint nowhere
+build built built | bauen | bird mouse duck > nest | pace nowhere
+destroy | zerstören | adult bear elephant > house garden wall bridge nest | nowhere
+break broke broken | zerbrechen zerbricht zerbrach zerbrochen | person cat > fragile guitar | nowhere
 use | benutzen | person > device dish bathroom umbrella pencil | care order
 admire | bewundern | person > person sight art dress flower king queen |
 photograph | fotografieren | person > person animal sight flower | secret
 look looked looked @at | an|sehen sieht sah angesehen | person animal > person animal art sight film | peace order
-rent | mieten | adult > house apartment car bicycle |
+rent | mieten | adult > house apartment car bicycle | nowhere
 """
 
 PREPOSITIONAL = """
