@@ -129,8 +129,8 @@ def _show_attention(translator: "Translator", text: str) -> None:
         to_cat = attention.encoder[:, :, its][..., cat].sum(-1).mean(-1)
         best_layer, best_head = divmod(int(to_cat.argmax()), to_cat.shape[1])
         print(
-            f'\n"its" must find its owner (die Katze, so "ihren"): of all heads of the encoder, head {best_head + 1} of '
-            f'layer {best_layer + 1}\nlooks from "its" to "cat" the most, with {to_cat.max():.0%} of its weight.'
+            f'\n"its" must find its owner (die Katze, so "ihren"): of all heads of the encoder, head {best_head + 1}\n'
+            f'of layer {best_layer + 1} looks from "its" to "cat" the most, with {to_cat.max():.0%} of its weight.'
         )
 
 

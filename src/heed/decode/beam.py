@@ -44,9 +44,9 @@ def beam_search(step: Step[S], state: S, task: Task, beam: int, n_best: int = 1)
             finished[int(sentences_B[row])].append(ended)
 
         # Candidates that go on: the best that do not end.
-        order_BN = (rank[: ends_BN.size(1)] + 2 * beam * ends_BN).argsort(-1)[:, :beam]
-        live_BW, parents_BW = totals_BN.gather(1, order_BN), parents_BN.gather(1, order_BN)
-        newest_BW = symbols_BN.gather(1, order_BN)
+        order_BW = (rank[: ends_BN.size(1)] + 2 * beam * ends_BN).argsort(-1)[:, :beam]
+        live_BW, parents_BW = totals_BN.gather(1, order_BW), parents_BN.gather(1, order_BW)
+        newest_BW = symbols_BN.gather(1, order_BW)
         live_BW = live_BW.masked_fill(newest_BW.eq(task.end), -math.inf)  # fewer symbols than candidates
         ids_BWt = ids_BWt.gather(1, parents_BW.unsqueeze(-1).expand(-1, -1, t - 1))
         ids_BWt = torch.cat((ids_BWt, newest_BW.unsqueeze(-1)), 2)

@@ -51,7 +51,7 @@ class _LabelSmoothedLoss(torch.autograd.Function):
         smoothed, unsmoothed = hidden_ND.new_zeros(()), hidden_ND.new_zeros(())
         size = max(1, _PORTION // vocab_size)
         for hidden_nD, gold_n, grad_nD in zip(
-            hidden_ND.split(size), gold_N.split(size), grad_hidden_ND.split(size), strict=True
+            torch.split(hidden_ND, size), torch.split(gold_N, size), torch.split(grad_hidden_ND, size), strict=True
         ):
             logits_nV = hidden_nD @ weight_VD.T
             gold_n1 = gold_n.unsqueeze(1)

@@ -1,0 +1,88 @@
+"""What several tests need."""
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import torch
+
+from heed.config import ModelConfig
+from heed.model.transformer import Transformer
+from heed.text.tokenizer import Tokenizer
+
+torch.set_num_threads(1)  # the tests' tensors are small, and several test processes share the cores
+
+VOCABULARY = 23
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Real text, which is not part of the project."""
+    path = Path(os.environ.get("HEED_DATA", Path(__file__).parents[2] / "shared" / "data"))
+    if not path.is_dir():
+        pytest.skip(f"needs real text in {path}; name its folder with HEED_DATA")
+    return path
+
+
+@pytest.fixture(scope="session")
+def tokenizer() -> Tokenizer:
+    lines = ["the quick brown fox jumps over the lazy dog", "der schnelle braune Fuchs springt über den faulen Hund"]
+    return Tokenizer.learn([f"{line} {i}" for i in range(50) for line in lines], 400)
+
+
+def small_config(**changes: object) -> ModelConfig:
+    """Every letter of a shape has a size of its own, so that swapped dimensions cannot go unseen."""
+    sizes: dict[str, object] = dict(
+        encoder_layers=2, decoder_layers=2, d_model=24, d_ff=40, h=2, d_k=7, d_v=9, dropout=0.0, max_length=60
+    )
+    return ModelConfig(**{**sizes, **changes})  # type: ignore[arg-type]
+
+
+@pytest.fixture(params=["post", "pre"])
+def model(request: pytest.FixtureRequest) -> Transformer:
+    """A random model in float64, so that "equal" can mean equal to many digits."""
+    torch.manual_seed(3)
+    made = Transformer(small_config(norm=request.param), VOCABULARY).double().eval()
+    # Fresh models are nearly uniform; sharper ones tell hypotheses apart.
+    made.embedding.weight.data *= 3
+    return made
+
+
+_SUFFIX = re.compile(r"_(?=1*[A-Z])([A-Z1]+)$")
+
+
+@contextmanager
+def shapes_checked(*packages: str, shrinking: tuple[str, ...] = ()) -> Iterator[set[str]]:
+    """Check tensors named like `q_BHLK` whenever a function of a package returns; yields the functions seen.
+
+    In the functions named `shrinking` the batch B gets smaller from step to step, so only its dimension counts.
+    """
+    seen: set[str] = set()
+
+    def on_return(frame, event, arg):  # type: ignore[no-untyped-def]
+        if event != "return" or not frame.f_globals.get("__name__", "").startswith(packages):
+            return
+        where, sizes = frame.f_code.co_qualname, {}
+        seen.add(where)
+        for name, value in frame.f_locals.items():
+            suffix = _SUFFIX.search(name)
+            if suffix is None or not isinstance(value, torch.Tensor):
+                continue
+            if value.ndim != len(suffix[1]):
+                raise AssertionError(f"{where}: {name} has shape {tuple(value.shape)}")
+            for letter, size in zip(suffix[1], value.shape, strict=True):
+                if letter == "B" and where in shrinking:
+                    continue
+                if (letter == "1" and size != 1) or (size != 1 and sizes.setdefault(letter, size) != size):
+                    raise AssertionError(f"{where}: {letter} is {sizes.get(letter, 1)} and {size} (at {name})")
+
+    before = sys.getprofile()
+    sys.setprofile(on_return)
+    try:
+        yield seen
+    finally:
+        sys.setprofile(before)

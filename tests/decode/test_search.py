@@ -1,0 +1,235 @@
+"""Search against exhaustive enumeration and hand-written loops, with a step function that is no model."""
+
+import math
+
+import pytest
+import torch
+
+from heed.decode.beam import beam_search
+from heed.decode.greedy import greedy_search
+from heed.decode.penalty import length_penalty
+from heed.decode.sampling import Sampling, sample
+from heed.decode.step import EnsembleState, Task, ensemble, forced_prefix
+from tests.conftest import shapes_checked
+from tests.decode.chain import END, START, Chain
+
+SEEDS = range(12)
+
+
+def task(limits, **more):
+    return Task(limits, START, END, **more)
+
+
+def test_length_penalty_is_the_papers():
+    assert length_penalty(1, 0.6) == 1.0
+    assert length_penalty(7, 0.6) == pytest.approx(2**0.6)
+    assert length_penalty(25, 0.0) == 1.0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_wide_beam_finds_the_best_of_all_sequences(seed):
+    chain = Chain(vocabulary=5, seed=seed)
+    found = beam_search(chain, chain.start(3), task([5, 4, 5], alpha=0.6), beam=60, n_best=3)
+    for sentence, limit in enumerate([5, 4, 5]):
+        best = chain.everything(sentence, limit, 0.6)[:3]
+        assert [one.ids for one in found[sentence]] == [ids for _, ids in best]
+        assert [one.score for one in found[sentence]] == pytest.approx([score for score, _ in best])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
+def test_beam_one_is_greedy(seed, alpha):
+    chain = Chain(seed=seed)
+    limits = [9, 3, 20, 1]
+    beam = beam_search(chain, chain.start(4), task(limits, alpha=alpha), beam=1)
+    greedy = greedy_search(chain, chain.start(4), task(limits, alpha=alpha))
+    assert [[one.ids for one in several] for several in beam] == [[one.ids for one in several] for several in greedy]
+    for ours, theirs in zip(beam, greedy, strict=True):
+        assert ours[0].score == pytest.approx(theirs[0].score)
+        assert ours[0].finished == theirs[0].finished
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_greedy_takes_the_most_probable_symbol(seed):
+    chain = Chain(seed=seed)
+    ((found,),) = greedy_search(chain, chain.start(1), task([8]))
+    ids = []
+    while len(ids) < 8:
+        logprobs = chain.logprobs(0, tuple(ids))
+        ids.append(logprobs.index(max(logprobs)))
+        if ids[-1] == END:
+            break
+    assert found.finished == (ids[-1] == END)
+    assert found.ids == [i for i in ids if i != END]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("beam", [2, 3, 5])
+def test_score_is_forced_decoding_score(seed, beam):
+    chain = Chain(seed=seed, vocabulary=7)
+    for several in beam_search(chain, chain.start(1), task([12], alpha=0.6), beam=beam, n_best=beam):
+        for one in several:
+            log_probability = chain.log_probability(0, one.ids, one.finished)
+            assert one.log_probability == pytest.approx(log_probability)
+            length = len(one.ids) + one.finished
+            assert one.score == pytest.approx(log_probability / ((5 + length) / 6) ** 0.6)
+        scores = [one.score for one in several]
+        assert scores == sorted(scores, reverse=True)
+        assert len({tuple(one.ids) for one in several}) == len(several)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_batch_mates_never_change_a_result(seed):
+    chain = Chain(seed=seed, vocabulary=6)
+    limits = [4, 12, 7, 1, 9]
+    together = beam_search(chain, chain.start(5), task(limits, alpha=0.6), beam=3, n_best=2)
+    for sentence, limit in enumerate(limits):
+        state = chain.start(5).select(torch.tensor([sentence]), torch.zeros(1, 1, dtype=torch.long))
+        (alone,) = beam_search(chain, state, task([limit], alpha=0.6), beam=3, n_best=2)
+        assert [one.ids for one in alone] == [one.ids for one in together[sentence]]
+        assert [one.score for one in alone] == pytest.approx([one.score for one in together[sentence]])
+
+
+def test_finished_sentences_leave_the_batch():
+    chain = Chain(seed=4, sharpness=4.0)
+    beam_search(chain, chain.start(6), task([2, 4, 6, 8, 10, 12], alpha=0.6), beam=2)
+    sentences = [size[0] for size in chain.sizes]
+    assert sentences[0] == 6
+    assert sentences[-1] < 6
+    assert sentences == sorted(sentences, reverse=True)
+
+
+def test_early_stop_loses_nothing():
+    """Stopping when no live hypothesis can win gives the same best as going on to the limit."""
+    for seed in range(40):
+        chain = Chain(seed=seed, vocabulary=4)
+        ((found,),) = beam_search(chain, chain.start(1), task([6], alpha=0.6), beam=40, n_best=1)
+        score, ids = chain.everything(0, 6, 0.6)[0]
+        assert (found.ids, found.score) == (ids, pytest.approx(score))
+
+
+def test_the_limit_ends_what_does_not_end_itself():
+    def never_ends(ids_BW, state):
+        logprobs = torch.full((*ids_BW.shape, 4), math.log(0.5))
+        logprobs[..., :2] = -math.inf
+        return logprobs, state
+
+    chain = Chain()
+    for found in (
+        beam_search(never_ends, chain.start(2), task([3, 5]), beam=2),
+        greedy_search(never_ends, chain.start(2), task([3, 5])),
+        sample(never_ends, chain.start(2), task([3, 5]), Sampling()),
+    ):
+        assert [len(several[0].ids) for several in found] == [3, 5]
+        assert not any(several[0].finished for several in found)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_forced_prefix_is_kept_and_counted(seed):
+    chain = Chain(seed=seed)
+    prefixes = [[3, 4, 2], [], [4]]
+    constraint = forced_prefix(prefixes, 5)
+    forced = task([10, 10, 10], alpha=0.6, constraint=constraint)
+    free = beam_search(chain, chain.start(3), task([10, 10, 10], alpha=0.6), beam=3)
+    for found in (
+        beam_search(chain, chain.start(3), forced, beam=3),
+        greedy_search(chain, chain.start(3), forced),
+        sample(chain, chain.start(3), forced, Sampling()),
+    ):
+        for sentence, (several, prefix) in enumerate(zip(found, prefixes, strict=True)):
+            assert several[0].ids[: len(prefix)] == prefix
+            expected = chain.log_probability(sentence, several[0].ids, several[0].finished)
+            assert several[0].log_probability == pytest.approx(expected)
+    assert beam_search(chain, chain.start(3), forced, beam=3)[1][0].ids == free[1][0].ids
+
+
+def test_ensemble_is_the_mean_of_probabilities():
+    chains = [Chain(seed=1), Chain(seed=2), Chain(seed=3)]
+    states = EnsembleState([chain.start(2) for chain in chains])
+    logprobs, _ = ensemble(chains)(torch.zeros(2, 1, dtype=torch.long), states)
+    for sentence in range(2):
+        for symbol in range(1, 5):
+            mean = sum(math.exp(chain.logprobs(sentence, ())[symbol]) for chain in chains) / 3
+            assert logprobs[sentence, 0, symbol].item() == pytest.approx(math.log(mean))
+    assert logprobs[0, 0, START] == -math.inf
+
+
+def test_an_ensemble_of_one_model_twice_is_that_model():
+    chain = Chain(seed=5)
+    single = beam_search(chain, chain.start(2), task([8, 8], alpha=0.6), beam=3)
+    double = beam_search(
+        ensemble([chain, chain]), EnsembleState([chain.start(2), chain.start(2)]), task([8, 8], alpha=0.6), beam=3
+    )
+    assert [several[0].ids for several in single] == [several[0].ids for several in double]
+
+
+def frequencies(sampling, n=4000):
+    chain = Chain(seed=7, sharpness=1.0)
+    drawn = sample(chain, chain.start(1), task([1]), sampling, n_samples=n)[0]
+    counts = [0] * 5
+    for one in drawn:
+        counts[one.ids[0] if one.ids else END] += 1
+    return [count / n for count in counts], [math.exp(p) for p in chain.logprobs(0, ())]
+
+
+def test_samples_follow_the_distribution():
+    found, expected = frequencies(Sampling(seed=3))
+    assert found == pytest.approx(expected, abs=4 * math.sqrt(0.25 / 4000))
+
+
+def test_temperature_sharpens():
+    found, expected = frequencies(Sampling(temperature=0.5, seed=3))
+    squared = [p**2 / sum(q**2 for q in expected) for p in expected]
+    assert found == pytest.approx(squared, abs=4 * math.sqrt(0.25 / 4000))
+
+
+def test_top_k_and_top_p_leave_only_the_most_probable():
+    _, probabilities = frequencies(Sampling())
+    order = sorted(range(5), key=lambda i: -probabilities[i])
+    found, _ = frequencies(Sampling(top_k=2))
+    assert all(found[i] > 0 for i in order[:2]) and all(found[i] == 0 for i in order[2:])
+    share = probabilities[order[0]] + 1e-6  # the first alone does not fill it, so two stay
+    found, _ = frequencies(Sampling(top_p=share))
+    assert all(found[i] > 0 for i in order[:2]) and all(found[i] == 0 for i in order[2:])
+    found, _ = frequencies(Sampling(top_p=1e-9))
+    assert found[order[0]] == 1.0
+
+
+def test_samples_depend_on_seed_and_number_only():
+    chain = Chain(seed=7)
+    together = sample(chain, chain.start(4), task([9] * 4), Sampling(seed=5), n_samples=3, numbers=[10, 11, 12, 13])
+    state = chain.start(4).select(torch.tensor([2]), torch.zeros(1, 1, dtype=torch.long))
+    alone = sample(chain, state, task([9]), Sampling(seed=5), n_samples=3, numbers=[12])
+    assert [one.ids for one in together[2]] == [one.ids for one in alone[0]]
+    other = sample(chain, chain.start(4), task([9] * 4), Sampling(seed=6), n_samples=3, numbers=[10, 11, 12, 13])
+    assert [[o.ids for o in several] for several in other] != [[o.ids for o in several] for several in together]
+
+
+def test_log_probability_of_samples_is_the_models_at_any_temperature():
+    chain = Chain(seed=7)
+    for one in sample(chain, chain.start(1), task([9]), Sampling(temperature=3.0), n_samples=20)[0]:
+        assert one.log_probability == pytest.approx(chain.log_probability(0, one.ids, one.finished), abs=1e-4)
+
+
+@pytest.mark.parametrize("wrong", [{"temperature": 0}, {"top_k": -1}, {"top_p": 0}, {"top_p": 1.5}])
+def test_impossible_sampling_is_refused(wrong):
+    with pytest.raises(ValueError, match="needs temperature > 0"):
+        Sampling(**wrong)
+
+
+def test_impossible_beams_are_refused():
+    chain = Chain()
+    with pytest.raises(ValueError, match="n_best = 3"):
+        beam_search(chain, chain.start(1), task([3]), beam=2, n_best=3)
+    with pytest.raises(ValueError, match="alpha = -1"):
+        beam_search(chain, chain.start(1), task([3], alpha=-1.0), beam=2)
+
+
+def test_shapes_are_what_names_say():
+    chain = Chain(vocabulary=11)
+    with shapes_checked("heed.decode", shrinking=("beam_search", "greedy_search", "sample")) as seen:
+        constraint = forced_prefix([[], [3]], 11)
+        beam_search(chain, chain.start(2), task([5, 4], constraint=constraint), beam=3)
+        greedy_search(chain, chain.start(2), task([5, 4]))
+        sample(chain, chain.start(2), task([5, 4]), Sampling(), n_samples=4)
+    assert {"beam_search", "greedy_search", "sample", "_best_candidates", "_draw"} <= seen

@@ -1,0 +1,101 @@
+"""What must hold of any Transformer, whatever its weights."""
+
+import pytest
+import torch
+
+from heed.model.attention import attention, fused_attention
+from heed.model.cache import Cache
+from heed.model.transformer import AttentionWeights
+from tests.conftest import VOCABULARY
+
+
+def ids(*shape, seed=0):
+    return torch.randint(3, VOCABULARY, shape, generator=torch.Generator().manual_seed(seed))
+
+
+@torch.no_grad()
+def test_fused_equals_explicit_attention(model):
+    src, tgt = ids(3, 11), ids(3, 7, seed=1)
+    src[1, 5:] = 0
+    torch.testing.assert_close(model(src, tgt), model(src, tgt, AttentionWeights()), atol=1e-10, rtol=0)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_fused_equals_explicit_attention_with_gradients(masked):
+    generator = torch.Generator().manual_seed(2)
+    tensors = [
+        torch.randn(2, 3, n, d, generator=generator, dtype=torch.float64, requires_grad=True)
+        for n, d in ((4, 5), (6, 5), (6, 7))
+    ]
+    may_attend = torch.rand(2, 1, 4, 6, generator=generator) > 0.3 if masked else None
+    if may_attend is not None:
+        may_attend[..., 0] = True
+    results = []
+    for output in (attention(*tensors, may_attend)[0], fused_attention(*tensors, may_attend)):
+        gradients = torch.autograd.grad(output.square().sum(), tensors)
+        results.append((output, *gradients))
+    for explicit, fused in zip(*results, strict=True):
+        torch.testing.assert_close(explicit, fused, atol=1e-10, rtol=0)
+
+
+@torch.no_grad()
+def test_weights_are_distributions_over_what_may_be_attended_to(model):
+    src, tgt = ids(2, 9), ids(2, 6, seed=1)
+    src[1, 4:] = 0
+    captured = AttentionWeights()
+    model(src, tgt, captured)
+    for weights in (*captured.encoder, *captured.decoder, *captured.cross):
+        torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]))
+    for weights in (*captured.encoder, *captured.cross):
+        assert weights[1, :, :, 4:].abs().max() == 0
+    for weights in captured.decoder:
+        assert weights.triu(1).abs().max() == 0
+
+
+@torch.no_grad()
+def test_later_tokens_never_change_earlier_logits(model):
+    src, tgt = ids(2, 9), ids(2, 8, seed=1)
+    before = model(src, tgt)
+    for t in range(1, 8):
+        changed = tgt.clone()
+        changed[:, t:] = ids(2, 8 - t, seed=t + 5)
+        after = model(src, changed)
+        torch.testing.assert_close(after[:, :t], before[:, :t], atol=1e-10, rtol=0)
+        assert not torch.allclose(after[:, t:], before[:, t:])
+
+
+@torch.no_grad()
+def test_padding_and_batch_mates_never_change_logits(model):
+    src, tgt = ids(1, 6), ids(1, 5, seed=1)
+    alone = model(src, tgt)
+    padded_src, padded_tgt = ids(4, 10, seed=2), ids(4, 9, seed=3)
+    padded_src[2], padded_tgt[2] = 0, 0
+    padded_src[2, :6], padded_tgt[2, :5] = src[0], tgt[0]
+    together = model(padded_src, padded_tgt)
+    torch.testing.assert_close(together[2:3, :5], alone, atol=1e-10, rtol=0)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("portions", [[1] * 7, [3, 1, 3], [7]])
+def test_cached_equals_uncached_decoding(model, portions):
+    src, tgt = ids(2, 9), ids(2, 7, seed=1)
+    src[0, 5:] = 0
+    memory = model.encode(src)
+    whole = model.decode(tgt, memory)
+    cache, parts, begin = Cache(), [], 0
+    for size in portions:
+        parts.append(model.decode(tgt[:, begin : begin + size], memory, cache))
+        begin += size
+    torch.testing.assert_close(torch.cat(parts, 1), whole, atol=1e-10, rtol=0)
+
+
+@torch.no_grad()
+def test_beams_share_a_sentence_memory_without_copies(model):
+    """Three hypotheses of each of two sentences against one memory, and against a memory repeated thrice."""
+    src, tgt = ids(2, 9), ids(6, 5, seed=1)
+    src[1, 4:] = 0
+    shared = model.decode(tgt, model.encode(src))
+    copied = model.decode(tgt, model.encode(src.repeat_interleave(3, 0)))
+    torch.testing.assert_close(shared, copied, atol=1e-10, rtol=0)
+    memory = model.encode(src)
+    assert all(k.size(0) == 2 for k, _ in memory.keys_values)

@@ -1,0 +1,181 @@
+"""Laws of training, with real models and real files."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from heed.checkpoint import read_tensors
+from heed.config import Config, DecodeConfig, TextConfig, TrainConfig, build_config
+from heed.data.batch import batch_of_ids
+from heed.model.transformer import Transformer
+from heed.run import RunFolder
+from heed.train.loop import resume, train
+from heed.train.step import accumulate_gradients, make_optimizer, train_step
+from heed.translator import load
+from tests.conftest import VOCABULARY, small_config
+
+PAIRS = [([3 + i % 7] * (1 + i % 5), [9 + i % 4] * (2 + i % 6)) for i in range(12)]
+
+
+def gradients(micro_batches):
+    torch.manual_seed(0)
+    model = Transformer(small_config(), VOCABULARY).double()
+    batches = [batch_of_ids(*zip(*pairs, strict=True)) for pairs in micro_batches]
+    sums = accumulate_gradients(model, batches, sum(batch.n_tokens for batch in batches), 0.1, (1, 1))
+    return sums, {name: parameter.grad for name, parameter in model.named_parameters()}
+
+
+@pytest.mark.parametrize("cuts", [[6], [1, 11], [2, 3, 9]])
+def test_micro_batches_equal_one_batch(cuts):
+    """However a batch is cut, unequal parts included, its gradient is the same."""
+    whole_sums, whole = gradients([PAIRS])
+    bounds = [0, *cuts, len(PAIRS)]
+    sums, parts = gradients([PAIRS[a:b] for a, b in zip(bounds, bounds[1:], strict=False)])
+    assert sums == pytest.approx(whole_sums, rel=1e-10)
+    for name, gradient in whole.items():
+        torch.testing.assert_close(parts[name], gradient, atol=1e-10, rtol=0, msg=name)
+
+
+def test_one_update_is_adams():
+    """Against Adam written out, with the paper's constants and equation (3)."""
+    torch.manual_seed(0)
+    model = Transformer(small_config(), VOCABULARY).double()
+    config = TrainConfig(warmup_steps=10)
+    optimizer = make_optimizer(model, config)
+    batches = [batch_of_ids(*zip(*PAIRS, strict=True))]
+    weight = model.decoder[0].feed_forward.w_1.weight
+    expected, m, v = weight.detach().clone(), 0.0, 0.0
+    for step in range(1, 4):
+        train_step(model, optimizer, batches, step, config)
+        gradient = weight.grad
+        m, v = 0.9 * m + 0.1 * gradient, 0.98 * v + 0.02 * gradient**2
+        rate = 24**-0.5 * step * 10**-1.5
+        expected -= rate * (m / (1 - 0.9**step)) / ((v / (1 - 0.98**step)).sqrt() + 1e-9)
+        torch.testing.assert_close(weight.detach(), expected, atol=1e-9, rtol=0)
+
+
+def test_a_loss_that_is_not_a_number_changes_nothing():
+    model = Transformer(small_config(), VOCABULARY)
+    optimizer = make_optimizer(model, TrainConfig())
+    with torch.no_grad():
+        model.decoder[0].feed_forward.w_2.bias[0] = math.nan
+    before = model.embedding.weight.detach().clone()
+    result = train_step(model, optimizer, [batch_of_ids(*zip(*PAIRS, strict=True))], 1, TrainConfig())
+    assert not result.is_finite
+    assert torch.equal(before, model.embedding.weight)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """Reverse a string of letters."""
+    folder = tmp_path_factory.mktemp("corpus")
+    random = np.random.default_rng(0)
+    words = [" ".join(random.choice(list("abcdef"), random.integers(1, 6))) for _ in range(300)]
+    (folder / "a").write_text("".join(f"{w}\n" for w in words), encoding="utf-8")
+    (folder / "b").write_text("".join(f"{w[::-1]}\n" for w in words), encoding="utf-8")
+    return folder
+
+
+def small_run(corpus, **train_settings) -> Config:
+    settings = {
+        "data": {
+            "train_source": str(corpus / "a"),
+            "train_target": str(corpus / "b"),
+            "valid_source": str(corpus / "a"),
+            "valid_target": str(corpus / "b"),
+        },
+        "train": {
+            **{"max_steps": 12, "batch_tokens": 400, "micro_batch_tokens": 100, "warmup_steps": 20},
+            **{"validate_every": 6, "save_every": 3, "log_every": 2, "keep_checkpoints": 3, "average_last": 3},
+            **train_settings,
+        },
+    }
+    base = Config(
+        model=small_config(dropout=0.2, max_length=30),
+        text=TextConfig(vocab_size=280),
+        decode=DecodeConfig(beam=2, extra_length=5),
+    )
+    return build_config(base, ("test", settings))
+
+
+def last_weights(path):
+    run = RunFolder.open(path)
+    step = run.steps()[-1]
+    return {group: read_tensors(run.step_path(step), group) for group in ("model", "optimizer")}
+
+
+def assert_same(ours, theirs):
+    for group, tensors in ours.items():
+        assert tensors.keys() == theirs[group].keys()
+        for name, tensor in tensors.items():
+            assert torch.equal(tensor, theirs[group][name]), f"{group}: {name}"
+
+
+@pytest.mark.parametrize("stop", [1, 3, 5, 6, 11])
+def test_resumed_equals_uninterrupted(corpus, tmp_path, stop, monkeypatch):
+    """Bit for bit, over an epoch's edge, with dropout: stopped after any step and resumed."""
+    config = small_run(corpus)
+    train(config, tmp_path / "whole")
+
+    from heed.train import loop
+
+    def ask_to_stop_after(self, update=loop._Training._update):
+        update(self)
+        self.stop.asked = self.progress.step == stop
+
+    monkeypatch.setattr(loop._Training, "_update", ask_to_stop_after)
+    outcome = train(config, tmp_path / "parts")
+    assert (outcome.reason, outcome.step) == ("interrupted", stop)
+    monkeypatch.undo()
+    outcome = resume(tmp_path / "parts")
+    assert (outcome.reason, outcome.step) == ("finished", 12)
+    assert_same(last_weights(tmp_path / "parts"), last_weights(tmp_path / "whole"))
+    assert RunFolder.open(tmp_path / "parts").best() == RunFolder.open(tmp_path / "whole").best()
+
+
+def test_the_same_seed_is_the_same_run_and_another_is_not(corpus, tmp_path):
+    for name, seed in (("one", 1), ("again", 1), ("other", 2)):
+        train(small_run(corpus, max_steps=3, seed=seed), tmp_path / name)
+    assert_same(last_weights(tmp_path / "one"), last_weights(tmp_path / "again"))
+    other = last_weights(tmp_path / "other")["model"]
+    assert not torch.equal(other["embedding.weight"], last_weights(tmp_path / "one")["model"]["embedding.weight"])
+
+
+def test_patience_stops_early(corpus, tmp_path):
+    settings = {"max_steps": 400, "validate_every": 2, "patience": 2, "learning_rate_factor": 1e-9}
+    outcome = train(small_run(corpus, **settings), tmp_path / "run")
+    assert outcome.reason == "early"
+    assert outcome.step < 20
+
+
+def test_checkpoints_kept_are_the_last_and_the_best(corpus, tmp_path):
+    train(small_run(corpus, max_steps=30, validate_every=5, save_every=2), tmp_path / "run")
+    run = RunFolder.open(tmp_path / "run")
+    best = run.best()["checkpoint"]
+    assert {26, 28, 30} <= set(run.steps())
+    assert len(run.steps()) <= 4
+    assert run.checkpoint_path("best").name == best
+    average = read_tensors(run.path / "checkpoints" / "average-00000030", "model")
+    parts = [read_tensors(run.step_path(step), "model") for step in (26, 28, 30)]
+    for name, mean in average.items():
+        expected = np.mean([part[name].double().numpy() for part in parts], axis=0)
+        np.testing.assert_allclose(mean.numpy(), expected, rtol=1e-6, atol=1e-8)
+
+
+def test_without_validation_the_average_or_the_last_is_best(corpus, tmp_path):
+    for name, steps, expected in (("long", 12, "average-00000012"), ("short", 4, "step-00000004")):
+        config = build_config(
+            small_run(corpus, max_steps=steps), ("test", {"data": {"valid_source": "", "valid_target": ""}})
+        )
+        train(config, tmp_path / name)
+        assert RunFolder.open(tmp_path / name).best()["checkpoint"] == expected
+
+
+def test_validation_perplexity_is_forced_decoding(corpus, tmp_path):
+    outcome = train(small_run(corpus, average_last=1), tmp_path / "run")
+    sources, targets = ((corpus / name).read_text(encoding="utf-8").splitlines() for name in "ab")
+    scores = load(tmp_path / "run").score(sources, targets)
+    mean = sum(one.log_probability for one in scores) / sum(one.n_tokens for one in scores)
+    assert outcome.best["perplexity"] == pytest.approx(math.exp(-mean), rel=1e-6)

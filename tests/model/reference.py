@@ -1,0 +1,107 @@
+"""The paper's model once more, written with loops over NumPy arrays and nothing of heed's but its weights."""
+
+import math
+
+import numpy as np
+
+
+def softmax(x):
+    e = np.exp(x - x.max())
+    return e / e.sum()
+
+
+def layer_norm(x, weight, bias):
+    return np.stack([(row - row.mean()) / math.sqrt(row.var() + 1e-6) * weight + bias for row in x])
+
+
+def attend(queries, memory, weights, name, h, allowed):
+    """Multi-head attention of each query position over the memory positions `allowed(query, key)` names."""
+    w_q, w_k, w_v, w_o = (weights[f"{name}.w_{letter}.weight"] for letter in "qkvo")
+    d_k, d_v = w_q.shape[0] // h, w_v.shape[0] // h
+    out, all_weights = [], np.zeros((h, len(queries), len(memory)))
+    for i, x in enumerate(queries):
+        heads = []
+        for head in range(h):
+            q = w_q[head * d_k : (head + 1) * d_k] @ x
+            keys = [j for j in range(len(memory)) if allowed(i, j)]
+            scores = [q @ (w_k[head * d_k : (head + 1) * d_k] @ memory[j]) / math.sqrt(d_k) for j in keys]
+            probabilities = softmax(np.array(scores))
+            all_weights[head, i, keys] = probabilities
+            values = [w_v[head * d_v : (head + 1) * d_v] @ memory[j] for j in keys]
+            heads.append(sum(p * v for p, v in zip(probabilities, values, strict=True)))
+        out.append(w_o @ np.concatenate(heads))
+    return np.stack(out), all_weights
+
+
+def feed_forward(x, weights, name):
+    w_1, b_1 = weights[f"{name}.w_1.weight"], weights[f"{name}.w_1.bias"]
+    w_2, b_2 = weights[f"{name}.w_2.weight"], weights[f"{name}.w_2.bias"]
+    return np.stack([w_2 @ np.maximum(w_1 @ row + b_1, 0) + b_2 for row in x])
+
+
+def position(pos, d_model):
+    out = np.zeros(d_model)
+    for i in range(d_model // 2):
+        angle = pos / 10000 ** (2 * i / d_model)
+        out[2 * i], out[2 * i + 1] = math.sin(angle), math.cos(angle)
+    return out
+
+
+def embed(ids, weights, learned=None):
+    matrix = weights["embedding.weight"]
+    d_model = matrix.shape[1]
+    rows = [np.zeros(d_model) if i == 0 else matrix[i] * math.sqrt(d_model) for i in ids]
+    add = [position(p, d_model) if learned is None else learned[p] for p in range(len(ids))]
+    return np.stack([row + extra for row, extra in zip(rows, add, strict=True)])
+
+
+def transformer(source, target_in, weights, config):
+    """One sentence pair, no batch, no padding: logits per target position and the weights of all attentions."""
+
+    def sublayer(x, name, function):
+        norm = [weights[f"{name}_residual.norm.{what}"] for what in ("weight", "bias")]
+        if config.norm == "post":
+            return layer_norm(x + function(x), *norm)
+        return x + function(layer_norm(x, *norm))
+
+    seen = {"encoder": [], "decoder": [], "cross": []}
+
+    def watched(kind, result):
+        seen[kind].append(result[1])
+        return result[0]
+
+    def learned(side):
+        return weights[f"{side}_positions.weight"] if config.positions == "learned" else None
+
+    x = embed(source, weights, learned("source"))
+    for i in range(config.encoder_layers):
+        at = f"encoder.{i}"
+        name = f"{at}.self_attention"
+        x = sublayer(
+            x,
+            name,
+            lambda y, name=name: watched("encoder", attend(y, y, weights, name, config.h, lambda i, j: True)),
+        )
+        x = sublayer(x, f"{at}.feed_forward", lambda y, at=at: feed_forward(y, weights, f"{at}.feed_forward"))
+    if config.norm == "pre":
+        x = layer_norm(x, weights["encoder_norm.weight"], weights["encoder_norm.bias"])
+
+    memory, y = x, embed(target_in, weights, learned("target"))
+    for i in range(config.decoder_layers):
+        at = f"decoder.{i}"
+        name = f"{at}.self_attention"
+        y = sublayer(
+            y,
+            name,
+            lambda z, name=name: watched("decoder", attend(z, z, weights, name, config.h, lambda i, j: j <= i)),
+        )
+        name = f"{at}.cross_attention"
+        y = sublayer(
+            y,
+            name,
+            lambda z, name=name: watched("cross", attend(z, memory, weights, name, config.h, lambda i, j: True)),
+        )
+        y = sublayer(y, f"{at}.feed_forward", lambda z, at=at: feed_forward(z, weights, f"{at}.feed_forward"))
+    if config.norm == "pre":
+        y = layer_norm(y, weights["decoder_norm.weight"], weights["decoder_norm.bias"])
+    return y @ weights["embedding.weight"].T, seen
