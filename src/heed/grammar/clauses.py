@@ -103,10 +103,10 @@ class Clauses(Phrases):
                 group = "present"
             elif r < 0.68:
                 group = "past"
-            elif r < 0.80 and not lasting and frame.kind != "be at":
+            elif r < 0.77 and not lasting and frame.kind != "be at":
                 clause.tense = PERFECT
                 return "e"
-            elif r < 0.88 and not lasting:
+            elif r < 0.89 and not lasting:
                 group = "future"
             else:
                 group = "modal" if not lasting else "present"
@@ -330,7 +330,7 @@ class Clauses(Phrases):
             second = self.another(lex.NAMES)
         tense = PRESENT if self.chance(0.7) else PAST
         clause = Clause(first, lex.BE, tense, negated=self.chance(0.12), contracted=self.chance(0.4))
-        clause.predicate = Quality(adjective, None, second, equal=self.chance(0.3))
+        clause.predicate = Quality(adjective, None, second, equal=self.chance(0.25))
         return clause
 
     def one_of(self, noun: Noun, human: bool) -> Nominal:

@@ -45,23 +45,30 @@ UNDERGOES: dict[Noun, list[Frame]] = {
     noun: [frame for frame in TRANSITIVE + PREPOSITIONAL if frame.human and noun in frame.objects]
     for noun in lexicon.NOUNS
 }
-QUALITIES: dict[Noun, list[Adjective]] = {
-    noun: [adjective for adjective in lexicon.ADJECTIVES if not adjective.fits.isdisjoint(noun.tags)]
-    for noun in lexicon.NOUNS
-}
 
 
-def _kind(noun: Noun) -> frozenset[str]:
-    return noun.tags & {"person", "animal", "edible", "object", "place"}
+def _share(adjective: Adjective) -> int:
+    """How often to offer an adjective: more if few nouns can have it, or it would hardly ever be heard."""
+    return 1 + min(15, 60 // len(tagged(*adjective.fits)))
 
 
+QUALITIES: dict[Noun, list[Adjective]] = {noun: [] for noun in lexicon.NOUNS}
+for _adjective in lexicon.ADJECTIVES:
+    for _noun in tagged(*_adjective.fits):
+        QUALITIES[_noun] += [_adjective] * _share(_adjective)
 STATES: dict[Noun, list[Adjective]] = {
     noun: [adjective for adjective in adjectives if adjective.passing] for noun, adjectives in QUALITIES.items()
 }
+
+
+def _alike(noun: Noun, peer: Noun) -> bool:
+    return bool((noun.tags & peer.tags) - {"object", "thing"})
+
+
 COMPARED: list[tuple[Adjective, list[tuple[Noun, list[Noun]]]]] = []
 """Adjectives with the nouns they compare: apples with apples, and not with houses."""
 for _adjective in lexicon.ADJECTIVES:
     if _adjective.comparative:
         _nouns = [noun for noun in tagged(*_adjective.fits) if noun.countable]
-        _pairs = [(noun, [peer for peer in _nouns if _kind(peer) == _kind(noun)]) for noun in _nouns]
+        _pairs = [(noun, [peer for peer in _nouns if _alike(noun, peer)]) for noun in _nouns]
         COMPARED.append((_adjective, [(noun, peers) for noun, peers in _pairs if len(peers) > 1]))

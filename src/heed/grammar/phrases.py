@@ -12,6 +12,7 @@ T = TypeVar("T")
 
 _SPEAKERS = (lex.PRONOUN_I, lex.PRONOUN_YOU, lex.PRONOUN_HE, lex.PRONOUN_SHE, lex.PRONOUN_WE, lex.PRONOUN_THEY)
 _FIRST_PERSON = (lex.PRONOUN_I, lex.PRONOUN_WE)
+_SUBJECTS = (*_SPEAKERS, lex.PRONOUN_I, lex.PRONOUN_YOU)
 _ANYBODYS = tuple(pronoun.possessive for pronoun in _SPEAKERS)
 _OURS = (lex.PRONOUN_I.possessive, lex.PRONOUN_YOU.possessive, lex.PRONOUN_WE.possessive)
 _HER = lex.PRONOUN_SHE.possessive
@@ -150,7 +151,7 @@ class Phrases:
         if frame.human:
             r = self.random()
             if r < 0.24:
-                return self.choose(_SPEAKERS)
+                return self.speaker()
             if r < 0.36:
                 return self.another(lex.NAMES)
             if r < 0.39 and not plain:
@@ -172,7 +173,7 @@ class Phrases:
         return Both(NounPhrase(determiner, first_noun), NounPhrase(determiner, second_noun))
 
     def speaker(self) -> Pronoun:
-        return self.choose(_SPEAKERS)
+        return self.choose(_SUBJECTS)
 
     def somebody(self, owner: Pronoun | None) -> Pronoun:
         """A pronoun for an object: never one that would have to be "myself"."""

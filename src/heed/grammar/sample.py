@@ -63,10 +63,10 @@ class Sampler(Clauses):
 
     def statement(self) -> Sentence:
         r = self.random()
-        if r < 0.80:
+        if r < 0.77:
             clause, key = self.action(self.choose(_PLAIN), relatives=True)
             return self.timed(clause, key)
-        if r < 0.90:
+        if r < 0.85:
             clause, key = self.quality()
             return self.timed(clause, key)
         if r < 0.94:
@@ -83,7 +83,7 @@ class Sampler(Clauses):
         """Adds an expression of time where English has room for one, at either end."""
         full = self.ends_in_relative(clause)
         times = _TIMES[key]
-        if times and not clause.frequency and self.chance(0.33):
+        if times and not clause.frequency and self.chance(0.4):
             clause.time = self.choose(times)
             return Sentence(clause, time_first=full or self.chance(0.45))
         return Sentence(clause)
@@ -227,8 +227,11 @@ class Sampler(Clauses):
         r = self.random()
         if r < 0.72:
             clause, key = self.action(self.choose(_PLAIN), plain=True, negatable=False)
-        elif r < 0.9:
+        elif r < 0.82:
             clause, key = self.quality(negatable=False)
+        elif r < 0.92:
+            clause, key = self.comparison(), ""
+            clause.negated = False
         else:
             clause, key = self.existence(), ""
             clause.negated = False

@@ -9,7 +9,7 @@ big bigger | groß größer | animal thing bone stone nest building town garden 
 small smaller | klein kleiner | animal thing building town garden room vehicle tree load part island young
 old older | alt älter | person animal thing bone clothes building town vehicle tree part bridge
 young younger | jung jünger | adult animal
-new newer | neu neuer | thing clothes vehicle text building part plan song film bridge
+new | neu | thing clothes vehicle text building part plan song film bridge
 beautiful | schön | adult thing clothes building town animal text song outdoors room water tree dream
 ugly | hässlich | animal clothes furniture building witch picture
 strong stronger | stark stärker | adult animal coffee
@@ -29,15 +29,15 @@ black | schwarz | clothes vehicle cat dog horse device load bird furniture | abs
 white | weiß | clothes vehicle pet dish flower house wall duck | absolute
 brown | braun | clothes animal furniture load | absolute
 gray | grau | clothes animal vehicle wall house stone | absolute
-round | rund | table mirror box basket stone window cake | absolute
+round | rund | table clock plate coin mirror box basket stone window cake | absolute
 empty | leer | load bottle cup plate building room street | state absolute
 full | voll | load bottle cup basket | state absolute
-clean cleaner | sauber sauberer | clothes dish room part restaurant hotel | state
-dirty dirtier | schmutzig schmutziger | clothes dish room part vehicle young paw money | state
+clean | sauber | clothes dish room part restaurant hotel | state
+dirty | schmutzig | clothes dish room part vehicle young paw money | state
 broken | kaputt | device furniture fragile part vehicle umbrella toy guitar | state absolute
-hot hotter | heiß heißer | soup coffee tea potato milk sausage pizza | state
-cold colder | kalt kälter | drink soup water room | state
-warm warmer | warm wärmer | clothes bread milk room soup rice nest | state
+hot | heiß | soup coffee tea potato milk sausage pizza | state
+cold | kalt | drink soup water room | state
+warm | warm | clothes bread milk room soup rice nest | state
 fresh | frisch | fruit bread egg milk meat salad juice cheese
 delicious | köstlich | food drink
 sweet | süß | fruit dessert tea wine juice
@@ -51,44 +51,43 @@ happy happier | glücklich glücklicher | person pet | state
 sad | traurig | person tale dog | state
 angry | wütend | person | state
 nervous | nervös | person horse | state
-lazy lazier | faul fauler | person pet | state
+lazy | faul | person pet | state
 diligent | fleißig | job student boy girl
 clever cleverer | klug klüger | person dog fox plan monkey
-stupid | dumm | question plan thief
-brave braver | mutig mutiger | person | state
+stupid | dumm | question plan thief answer film
+brave | mutig | person | state
 friendly friendlier | freundlich freundlicher | person | state
 polite | höflich | person | state
 famous | berühmt | job king actress text sight film song
 rich richer | reich reicher | adult
-poor poorer | arm ärmer | person
+poor | arm | person
 lonely | einsam | person house island | state
 funny funnier | lustig lustiger | tale person monkey book poem | state
-strict stricter | streng strenger | teacher father mother judge grandmother aunt
+strict | streng | teacher father mother judge grandmother aunt
 curious | neugierig | person pet | state
 dangerous | gefährlich | predator street thief wilds plan
 wild | wild | horse predator bird rabbit
-loyal | treu | dog friend soldier
-quiet quieter | ruhig ruhiger | young town street hotel library beach | state
+loyal | treu | dog friend soldier horse customer colleague
+quiet | ruhig | young town street hotel library beach | state
 loud louder | laut lauter | young music city radio restaurant | state
 nice nicer | nett netter | person | state
 shy | schüchtern | person
 proud | stolz | king kin soldier hunter | state
 modern | modern | building device furniture kitchen office city
-comfortable | bequem | seat shoe bus
-soft softer | weich weicher | seat sweater scarf paw
-sharp | scharf | knife fork
+comfortable | bequem | seat shoe bus car apartment
+soft | weich | seat sweater scarf paw
 interesting | interessant | text tale task sight city
 boring | langweilig | text film guest village museum
 important | wichtig | text task guest
 difficult | schwierig | task poem
-easy easier | einfach einfacher | task
+easy | einfach | task song poem
 strange | seltsam | tale task guest neighbor
 good | gut | job text film wine plan friend restaurant answer neighbor
-bad | schlecht | film plan answer restaurant hotel thief
+bad | schlecht | text film plan answer restaurant hotel thief
 secret | geheim | plan message letter room | absolute
-wrong | falsch | answer word key street train | absolute
-dark darker | dunkel/dunkl dunkler | room forest street church
-bright brighter | hell heller | room lamp
-deep deeper | tief tiefer | water
+wrong | falsch | answer word key street train bus door ticket | absolute
+dark | dunkel/dunkl | room forest street church
+bright | hell | room lamp
+deep | tief | water cellar forest
 high higher | hoch/hoh höher | mountain tower wall bridge
 """

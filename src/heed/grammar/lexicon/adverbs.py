@@ -10,7 +10,7 @@ yesterday | gestern | abn
 last week | letzte Woche | an
 last year | letztes Jahr | an
 last night | letzte Nacht | abn
-today | heute | gafmnc
+today | heute | gamnc
 tomorrow | morgen | fm
 next week | nächste Woche | fm
 next year | nächstes Jahr | f
@@ -23,8 +23,8 @@ in the evening | am Abend | pafm
 on Monday | am Montag | afmn
 on Friday | am Freitag | afmn
 on Sunday | am Sonntag | afmn
-in summer | im Sommer | paf
-in winter | im Winter | paf
+in summer | im Sommer | pa
+in winter | im Winter | pa
 """
 
 # Stand before the English verb. `*`: the German one follows a definite object.

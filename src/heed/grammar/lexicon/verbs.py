@@ -43,7 +43,7 @@ ring rang rung | klingeln | phone clock | sound nowhere
 """
 
 TRANSITIVE = """
-see saw seen | sehen sieht sah gesehen | person animal > person animal vehicle building wilds tree thing | stative event
+see saw seen | sehen sieht sah gesehen | person animal > person animal vehicle building wilds thing part | stative event
 hear heard heard | hören | person animal > person animal sound song vehicle story | stative event
 love | lieben | person > person pet music song book flower city food | stative
 like | mögen mag mochte gemocht | person > person pet food drink text tale clothes building vehicle furniture | stative
@@ -110,7 +110,7 @@ bring brought brought +along | mit|bringen bringt brachte mitgebracht | person >
 pick +up | ab|holen | adult > young guest letter suitcase gift friend | order
 paint | malen | person > picture flower tree house horse | skill for nowhere
 draw drew drawn | zeichnen | person > picture animal castle bridge | skill pace for nowhere
-repair | reparieren | adult > vehicle device roof door chair | pace skill order
+repair | reparieren | adult > vehicle device part chair | pace skill order
 wash | waschen wäscht wusch gewaschen | person > clothes dish car fruit dog | pace care order
 wear wore worn | tragen trägt trug getragen | person > clothes ring |
 carry | tragen trägt trug getragen | adult > load furniture basket | pace care
@@ -135,10 +135,10 @@ push | schieben schiebt schob geschoben | person > rides car load bed | pace car
 pull | ziehen zieht zog gezogen | person horse > load car | order street
 build built built | bauen | adult > building bridge ship wall furniture | pace joint nowhere
 build built built | bauen | bird mouse duck > nest | pace nowhere
-destroy | zerstören | adult bear elephant > house garden wall bridge nest | nowhere
+destroy | zerstören | adult bear elephant > house garden part bridge nest | nowhere
 break broke broken | zerbrechen zerbricht zerbrach zerbrochen | person cat > fragile guitar | nowhere
 use | benutzen | person > device dish bathroom umbrella pencil | care order
-admire | bewundern | person > person sight art dress flower king queen |
+admire | bewundern | person > person sight art dress flower part |
 photograph | fotografieren | person > person animal sight flower | secret
 look looked looked @at | an|sehen sieht sah angesehen | person animal > person animal art sight film | peace order
 rent | mieten | adult > house apartment car bicycle | nowhere
