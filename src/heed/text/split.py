@@ -23,31 +23,38 @@ class Part:
 
 
 def split_to_fit(text: str, tokenizer: Tokenizer, limit: int) -> list[Part]:
-    """Parts of at most `limit` pieces whose texts, joined by spaces, are the text.
+    """Parts of at most `limit` pieces whose texts, one after the other, are the text but for spaces at the cuts.
 
-    Cut at the last sentence end that fits, else at a comma, else at a space, else anywhere.
+    Cut at the last sentence end that fits, else at a comma, else at a space, else anywhere. A single
+    character spelt in more bytes than `limit` is a part all the same.
     """
-    return list(_parts(text, tokenizer, limit))
+    return list(_parts(text, tokenizer, limit, "end"))
 
 
-def _parts(text: str, tokenizer: Tokenizer, limit: int) -> Iterator[Part]:
+def _parts(text: str, tokenizer: Tokenizer, limit: int, last: str) -> Iterator[Part]:
+    """`last` is the cut of the last part."""
     encoding = tokenizer.encode(text)
     text, begin, first_piece = encoding.text, 0, 0
-    while len(encoding.ids) - first_piece > limit:
+    while len(encoding.ids) - first_piece > limit and len(text) - begin > 1:
         # The first character that no longer fits; always some progress, even through characters spelt in bytes.
         room = max(encoding.offsets[first_piece + limit][0], begin + 1)
         kind, end = _last_boundary(text, begin, room)
-        part = text[begin:end].strip(" ")
-        if len(tokenizer.encode(part).ids) > limit and end - begin > 1:  # a cut inside a word changes its pieces
-            yield from _parts(text[begin : begin + (end - begin) // 2], tokenizer, limit)
-            yield from _parts(text[begin + (end - begin) // 2 : end], tokenizer, limit)
-        elif part:
-            yield Part(part, kind)
+        yield from _checked(text[begin:end], tokenizer, limit, kind)
         begin = end
-        while first_piece < len(encoding.ids) and encoding.offsets[first_piece][1] <= begin:
+        # The bytes of one character all start where it does, but only the last one ends where it ends.
+        while first_piece < len(encoding.ids) and encoding.offsets[first_piece][0] < begin:
             first_piece += 1
-    if text[begin:].strip(" "):
-        yield Part(text[begin:].strip(" "), "end")
+    yield from _checked(text[begin:], tokenizer, limit, last)
+
+
+def _checked(text: str, tokenizer: Tokenizer, limit: int, cut: str) -> Iterator[Part]:
+    """One part, or several: after a cut inside a word the rest may have more pieces than it had before."""
+    text = text.strip(" ")
+    if len(text) > 1 and len(tokenizer.encode(text).ids) > limit:
+        yield from _parts(text[: len(text) // 2], tokenizer, limit, "anywhere")
+        yield from _parts(text[len(text) // 2 :], tokenizer, limit, cut)
+    elif text:
+        yield Part(text, cut)
 
 
 def _last_boundary(text: str, begin: int, room: int) -> tuple[str, int]:
