@@ -23,6 +23,10 @@ N_SPECIAL = 3
 # counts words only, so lines are handed over in chunks below both limits and nothing is skipped.
 _CHUNK = 1000
 
+# It also skips every line with this character, which stands for "unknown" while it learns. Such lines are
+# learnt without it; in texts to encode it is spelt in bytes.
+_RESERVED = "\u2585"
+
 
 @dataclass(frozen=True)
 class Encoding:
@@ -60,9 +64,10 @@ class Tokenizer:
                 "symbols; raise text.vocab_size"
             )
         model = io.BytesIO()
+        chunks = _Remembering(_chunks(lines))
         try:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=_chunks(lines),
+                sentence_iterator=chunks,
                 model_writer=model,
                 model_type="bpe",
                 vocab_size=vocab_size,
@@ -79,6 +84,10 @@ class Tokenizer:
                 minloglevel=2,
             )
         except RuntimeError as error:
+            if chunks.error is not None:
+                raise chunks.error from None
+            if not chunks.count:
+                raise TokenizerError("no text to learn a vocabulary from: there are only blank lines") from None
             raise TokenizerError(f"sentencepiece could not learn a vocabulary of {vocab_size}: {error}") from None
         return cls(model.getvalue())
 
@@ -114,9 +123,32 @@ class Tokenizer:
         return [self._processor.id_to_piece(i) for i in ids]
 
 
+class _Remembering:
+    """An iterator that keeps what went wrong: sentencepiece makes one RuntimeError of everything."""
+
+    def __init__(self, items: Iterator[str]) -> None:
+        self._items = items
+        self.count = 0
+        self.error: BaseException | None = None
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        try:
+            item = next(self._items)
+        except StopIteration:
+            raise
+        except BaseException as error:
+            self.error = error
+            raise
+        self.count += 1
+        return item
+
+
 def _chunks(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
-        line = normalize(line)
+        line = normalize(line.replace(_RESERVED, " "))
         while len(line) > _CHUNK:
             cut = line.rfind(" ", 1, _CHUNK)
             cut = cut if cut > 0 else _CHUNK
