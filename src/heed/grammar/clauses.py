@@ -27,6 +27,7 @@ _GOALS = [noun for noun in lex.PLACES if noun.english[0] != "street"]
 _TOWNS = tagged("town")
 _WATERS = tagged("lake", "river")
 _ROADS = tagged("street", "city", "village", "bridge", "park")
+_REACHED_BY_CAR = [noun for noun in _GOALS if noun.tags.isdisjoint(("room", "garden", "bridge"))]
 _TRADES = {
     pronoun: [noun for noun in tagged("job") if noun.pronoun is pronoun]
     for pronoun in (lex.PRONOUN_HE, lex.PRONOUN_SHE)
@@ -112,7 +113,7 @@ class Clauses(Phrases):
                 group = "modal" if not lasting else "present"
             r = self.random()
         if group == "if":
-            group = "future" if r < 0.5 else "modal" if r < 0.8 and not lasting else "present"
+            group = "future" if r < 0.5 and not lasting else "modal" if r < 0.8 and not lasting else "present"
             r = self.random()
         if group == "future":
             clause.tense = FUTURE
@@ -123,6 +124,9 @@ class Clauses(Phrases):
             options = (_NEGATABLE if clause.negated else _MODALS) if human else _OF_THINGS
             clause.modal, clause.tense = self.choose(options[tense]), tense
             return "n" if tense == PAST else "m"
+        if lasting or verb.english.base == "live":
+            clause.tense = PAST if group.endswith("past") else PRESENT
+            return "q"
         if group.endswith("past"):
             clause.tense = PAST
             clause.progressive = group == "past" and not verb.stative and r > 0.88
@@ -148,13 +152,15 @@ class Clauses(Phrases):
             clause.recipient = self.person(owner, near)
             clause.to_recipient = kind == "give to" or self.chance(0.25)
         elif kind == "go":
-            clause.place = lex.HOME if self.chance(0.1) else self.goal(owner, near)
+            clause.place = lex.HOME if self.chance(0.1) else self.goal(clause, owner, near)
             if self.chance(0.22):
                 clause.companion = self.company(owner, near)
         elif kind == "travel":
             clause.place = Prepositional(lex.TO_TOWN, self.choose(lex.TOWNS))
             if self.chance(0.22):
                 clause.companion = self.company(owner, near)
+        elif kind == "from":
+            clause.object = self.another(lex.TOWNS)
         elif kind == "be at":
             clause.place = self.whereabouts(clause, frame, owner, near)
 
@@ -168,13 +174,13 @@ class Clauses(Phrases):
                 return self.another(lex.NAMES)
         if not frame.human and not (frame.verb.objects & {"tail", "paw", "bone", "nest"}):
             owner, near = None, True
-        phrase = self.noun_phrase(noun, negated, owner, near, plain)
+        phrase = self.noun_phrase(noun, negated, owner, near, plain, "several" in frame.verb.traits)
         if negated and frame.verb.german.preposition and phrase.determiner.indefinite:
             phrase.determiner = lex.THE
         return phrase
 
-    def goal(self, owner: Pronoun | None, near: bool) -> Prepositional:
-        noun = self.another(_GOALS)
+    def goal(self, clause: Clause, owner: Pronoun | None, near: bool) -> Prepositional:
+        noun = self.another(_REACHED_BY_CAR if clause.verb.english.base == "drive" else _GOALS)
         assert noun.to
         return Prepositional(noun.to, self.location(noun, owner, near))
 
@@ -203,9 +209,10 @@ class Clauses(Phrases):
         verb = frame.verb
         subject = clause.subject
         counted = type(subject) is NounPhrase and subject.determiner in (lex.EVERY, lex.NO, lex.ALL)
+        counted = counted or "once" in verb.traits
         if key in _FREQUENCIES and _FREQUENCIES[key] and not counted and frame.kind != "be at" and self.chance(0.12):
             clause.frequency = self.choose(_FREQUENCIES[key])
-        elif verb.manner and self.chance(0.18) and frame.kind != "be at":
+        elif verb.manner and not clause.companion and frame.kind != "be at" and self.chance(0.18):
             clause.manner = self.choose(verb.manner)
         if "for" in verb.traits and self.chance(0.2):
             clause.companion = Prepositional(lex.FOR, self.person(owner, near))

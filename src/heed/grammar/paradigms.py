@@ -118,7 +118,6 @@ _CONTRACTED = {
     ("in", "dem"): "im",
     ("in", "das"): "ins",
     ("an", "dem"): "am",
-    ("an", "das"): "ans",
     ("zu", "dem"): "zum",
     ("zu", "der"): "zur",
     ("von", "dem"): "vom",

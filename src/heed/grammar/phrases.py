@@ -102,7 +102,7 @@ class Phrases:
         if r < 0.87:
             return lex.THIS
         if r < 0.93 and owned:
-            return self.choose(lex.NAMES).possessive or lex.THE
+            return self.another(lex.NAMES).possessive or lex.THE
         return lex.NO if r > 0.97 and not plain else lex.EVERY if r > 0.93 else lex.THE
 
     def possessive(self, owner: Pronoun | None, near: bool) -> Determiner:
@@ -121,8 +121,9 @@ class Phrases:
         owner: Pronoun | None = None,
         near: bool = False,
         plain: bool = False,
+        several: bool = False,
     ) -> NounPhrase:
-        plural = noun.countable and self.chance(0.24)
+        plural = noun.countable and (several or self.chance(0.24))
         if noun in _OWNED_BY_BEAST and owner:
             plural = owner is lex.PRONOUN_THEY
         if self.chance(0.04) and not plain and noun.countable:

@@ -29,15 +29,16 @@ from heed.grammar.words import Noun, Pronoun
 
 _PLAIN = (
     frames.INTRANSITIVE * 3 + frames.TRANSITIVE * 3 + frames.PREPOSITIONAL * 5 + frames.GIVING * 7
-    + frames.MOTION * 14 + frames.JOURNEY * 5 + frames.LOCATED * 9
+    + frames.MOTION * 14 + frames.JOURNEY * 5 + frames.ORIGIN * 5 + frames.LOCATED * 9
 )  # fmt: skip
 _SUBORDINATE = frames.INTRANSITIVE * 2 + frames.TRANSITIVE + frames.PREPOSITIONAL + frames.MOTION * 2
 _OBJECT_QUESTIONS = frames.TRANSITIVE + frames.PREPOSITIONAL
 _WHERE = [
     frame
-    for frame in frames.INTRANSITIVE + frames.MOTION + frames.LOCATED + frames.LOCATED + frames.TRANSITIVE
+    for frame in frames.INTRANSITIVE + (frames.MOTION + frames.LOCATED + frames.ORIGIN) * 2 + frames.TRANSITIVE
     if frame.kind or not (frame.verb.german.moves or frame.verb.stative)
 ]
+_WHERE_WORDS = {"go": lex.WHERE_TO, "from": lex.WHERE_FROM}
 _TIMES = {key: [time for time in lex.TIMES if key in time.tenses] for key in "pgabefmncq"}
 
 
@@ -85,6 +86,8 @@ class Sampler(Clauses):
         times = _TIMES[key]
         if times and not clause.frequency and self.chance(0.4):
             clause.time = self.choose(times)
+            if clause.negated and clause.time.english.startswith("every"):
+                clause.time = None
             return Sentence(clause, time_first=full or self.chance(0.45))
         return Sentence(clause)
 
@@ -253,9 +256,10 @@ class Sampler(Clauses):
         if r < 0.72:
             frame = self.choose(_WHERE)
             clause, _ = self.action(frame, plain=True, negatable=False)
-            clause.place = None
-            clause.companion = None
-            return Sentence(clause, QUESTION, asks=lex.WHERE_TO if frame.kind == "go" else lex.WHERE)
+            clause.place = clause.companion = None
+            if frame.kind == "from":
+                clause.object = Gap(human=False)
+            return Sentence(clause, QUESTION, asks=_WHERE_WORDS.get(frame.kind, lex.WHERE))
         if r < 0.76:
             clause, _ = self.quality(negatable=False, passing=True)
             return Sentence(clause, QUESTION, asks=lex.WHY)

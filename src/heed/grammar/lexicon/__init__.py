@@ -189,6 +189,7 @@ DITRANSITIVE = [_verb(row) for row in _rows(verbs.DITRANSITIVE)]
 TO_RECIPIENT = [_verb(row) for row in _rows(verbs.TO_RECIPIENT)]
 MOTION = [_verb(row) for row in _rows(verbs.MOTION)]
 JOURNEY = [_verb(row) for row in _rows(verbs.JOURNEY)]
+ORIGIN = [_verb(row) for row in _rows(verbs.ORIGIN)]
 LOCATED = [_verb(row) for row in _rows(verbs.LOCATED)]
 REPORTING = [_verb(row) for row in _rows(verbs.REPORTING)]
 ASKING = [_verb(row) for row in _rows(verbs.ASKING)]
@@ -242,7 +243,7 @@ def _name(row: list[str]) -> Name:
 NAMES = [_name(row) for row in _rows(adverbs.NAMES)]
 TOWNS = [Name(row[0], row[-1]) for row in _rows(adverbs.TOWNS)]
 
-IN, TO_TOWN, FROM = Preposition("in", "in", DAT), Preposition("to", "nach", DAT), Preposition("from", "aus", DAT)
+IN, TO_TOWN = Preposition("in", "in", DAT), Preposition("to", "nach", DAT)
 ON, UNDER = Preposition("on", "auf", DAT), Preposition("under", "unter", DAT)
 BESIDE = [
     Preposition("in front of", "vor", DAT),
@@ -256,13 +257,13 @@ WITH, WITHOUT, FOR = (
 )
 
 WHERE, WHERE_TO, WHERE_FROM = Adverb("where", "wo"), Adverb("where", "wohin"), Adverb("where", "woher")
-WHEN, WHY, HOW = Adverb("when", "wann"), Adverb("why", "warum"), Adverb("how", "wie")
+WHEN, WHY = Adverb("when", "wann"), Adverb("why", "warum")
 
 BECAUSE, ALTHOUGH = Conjunction("because", "weil"), Conjunction("although", "obwohl")
 IF, WHEN_NOW, WHEN_THEN = Conjunction("if", "wenn"), Conjunction("when", "wenn"), Conjunction("when", "als")
 WHILE, BEFORE, AFTER = Conjunction("while", "während"), Conjunction("before", "bevor"), Conjunction("after", "nachdem")
 THAT, WHETHER = Conjunction("that", "dass"), Conjunction("whether", "ob")
-AND, BUT, OR = Conjunction("and", "und"), Conjunction("but", "aber"), Conjunction("or", "oder")
+AND, BUT = Conjunction("and", "und"), Conjunction("but", "aber")
 
 
 def _modal(row: list[str]) -> Modal:

@@ -149,7 +149,7 @@ flower | die Blume Blume Blumen | it thing small plant
 ring | der Ring Rings Ringe | it thing small
 coin | die Münze Münze Münzen | it thing small
 ticket | die Fahrkarte Fahrkarte Fahrkarten | it thing small
-gift | das Geschenk Geschenks Geschenke | it thing opens
+gift | das Geschenk Geschenks Geschenke | it thing
 guitar | die Gitarre Gitarre Gitarren | it thing
 pencil | der Bleistift Bleistifts Bleistifte | it thing small
 stone | der Stein Steines Steine | it load

@@ -4,8 +4,9 @@ English: the base alone if regular, else base, past, participle; `+off` is a par
 German: the infinitive alone if weak, else infinitive, er-present, er-past, participle; `*gegangen` takes "sein" in the
 perfect, `auf|machen` has a separable prefix, `+dat` or `auf+acc` is what the verb governs.
 Subjects and objects are classes of nouns, or nouns. Traits: "stative" verbs have no progressive, and no perfect
-either unless they are an "event" too; "order" verbs make commands, "for" verbs are done for somebody; "water",
-"street", "shop" and "nowhere" say where it is done, if not anywhere; the others are the adverbs of manner that suit.
+either unless they are an "event" too; what is done "once" is not done often, and to "several" things is done to many;
+"order" verbs make commands; "for" verbs are done for somebody; "water", "street", "shop" and "nowhere" say where it
+is done, if not anywhere; the others are the adverbs of manner that suit.
 """
 
 INTRANSITIVE = """
@@ -66,7 +67,8 @@ invite | ein|laden lädt lud eingeladen | adult > person | nowhere
 call | an|rufen ruft rief angerufen | person > person | hour secret order
 kiss | küssen | person > kin prince princess king woman man | secret
 hug | umarmen | person > kin child dog | joy
-marry | heiraten | prince princess king queen > prince princess doctor farmer nurse actress lawyer | secret nowhere
+marry | heiraten | prince king > princess nurse actress waitress | secret once nowhere
+marry | heiraten | princess queen > prince doctor farmer lawyer | secret once nowhere
 praise | loben | adult > person book cake | joy
 ask | fragen | person > person | peace order
 protect | beschützen | adult dog > person pet house | nowhere
@@ -80,11 +82,11 @@ trust | vertrauen +dat | person > person | stative
 answer | antworten +dat | person > person | pace peace
 forgive forgave forgiven | verzeihen verzeiht verzieh verziehen +dat | person > person |
 listen @to | zu|hören +dat | person > person | peace order
-belong @to | gehören +dat | thing clothes vehicle building pet > person | stative
+belong @to | gehören +dat | thing clothes vehicle home pet > person | stative
 eat ate eaten | essen isst aß gegessen | person > food | pace peace joint order
 drink drank drunk | trinken trinkt trank getrunken | person > drink | pace order
 order | bestellen | adult > food drink | order
-try | probieren | person > food drink | order
+try | probieren | person > food beer wine juice | order
 bake | backen backt backte gebacken | person > baked | skill order for
 cook | kochen | person > soup potato rice meat egg | skill order for
 read read read | lesen liest las gelesen | person > text | pace peace order
@@ -97,9 +99,9 @@ sing sang sung | singen singt sang gesungen | person > song | sound joint order
 buy bought bought | kaufen | person > food thing clothes vehicle house apartment pet | order for shop
 sell sold sold | verkaufen | adult > food thing clothes vehicle house pet | shop
 pay paid paid @for | bezahlen | adult > food drink thing clothes | shop
-collect | sammeln | person > coin stone doll clock picture strawberry |
-count | zählen | person > coin egg money farm bottle | pace order
-open | auf|machen | person > opens | pace peace care order nowhere
+collect | sammeln | person > coin stone doll clock picture strawberry | several
+count | zählen | person > coin egg money farm bottle | pace order several
+open | auf|machen | person > opens gift letter | pace peace care order nowhere
 close | zu|machen | person > opens | pace peace care order nowhere
 turn +on | an|machen | person > lamp radio computer music | peace order nowhere
 turn +off | aus|machen | person > lamp radio computer music candle | peace order nowhere
@@ -165,7 +167,7 @@ show showed shown | zeigen | person > thing text animal city clothes sight room 
 send sent sent | schicken | adult > text gift money flower picture | order
 bring brought brought | bringen bringt brachte gebracht | person > food drink text dish clothes key | order
 lend lent lent | leihen leiht lieh geliehen | person > money book vehicle umbrella device guitar clothes | order
-tell told told | erzählen | person > tale | order
+tell told told | erzählen | person > story secret dream | order
 promise | versprechen verspricht versprach versprochen | adult > gift toy horse ring money |
 offer | an|bieten bietet bot angeboten | adult > food drink money bed |
 """
@@ -173,7 +175,7 @@ offer | an|bieten bietet bot angeboten | adult > food drink money bed |
 TO_RECIPIENT = """
 explain | erklären | adult > task plan poem word | care order
 return | zurück|geben gibt gab zurückgegeben | person > book money key umbrella device | order
-recommend | empfehlen empfiehlt empfahl empfohlen | adult > text film sight restaurant hotel |
+recommend | empfehlen empfiehlt empfahl empfohlen | adult > book novel newspaper film sight restaurant hotel |
 """
 
 MOTION = """
@@ -187,6 +189,10 @@ JOURNEY = """
 travel | *reisen | adult | joint
 fly flew flown | fliegen fliegt flog *geflogen | adult | joint
 drive drove driven | fahren fährt fuhr *gefahren | adult | joint pace
+"""
+
+ORIGIN = """
+come came come @from | kommen kommt kam *gekommen aus+dat | adult | stative
 """
 
 LOCATED = """
