@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 
 from heed.errors import DataError
-from heed.text.lines import open_bytes, read_lines
+from heed.text.lines import read_lines, reading
 from heed.text.normalize import normalize
 
 
@@ -73,7 +74,9 @@ def overlap(train: ParallelText, valid: ParallelText) -> int:
 
 def _count_lines(path: str) -> int:
     count, last = 0, b"\n"
-    with open_bytes(path) as stream:
+    if path == "-" or Path(path).is_fifo():
+        raise DataError(f"{path}: can be read only once, and training needs its text again; put it into a file")
+    with reading(path) as stream:
         while block := stream.read(1 << 20):
             count += block.count(b"\n")
             last = block[-1:]

@@ -8,6 +8,7 @@ import gzip
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -39,7 +40,7 @@ def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
         except UnicodeDecodeError as error:
             raise DataError(
                 f"{name}, line {number}: not UTF-8 (byte 0x{line[error.start]:02x} at position {error.start + 1}); "
-                f"convert the file, for instance with: iconv -f latin1 -t utf-8 {name}"
+                "convert the text, for instance with: iconv -f latin1 -t utf-8"
             ) from None
 
 
@@ -49,12 +50,26 @@ def read_lines(path: str | Path) -> Iterator[str]:
     Raises:
         DataError: the file cannot be opened, or a line is not UTF-8 (file and line are named).
     """
-    name = "standard input" if str(path) == "-" else str(path)
+    with reading(path) as stream:
+        yield from decode_lines(stream, _name(path))
+
+
+@contextmanager
+def reading(path: str | Path) -> Iterator[BinaryIO]:
+    """The bytes of an open file, `.gz` unpacked.
+
+    Raises:
+        DataError: the file cannot be opened, or is not a whole gzip file.
+    """
     stream = open_bytes(path)
     try:
-        yield from decode_lines(stream, name)
+        yield stream
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DataError(f"{name}: not a whole gzip file ({error}); fetch or compress it again") from None
+        raise DataError(f"{_name(path)}: not a whole gzip file ({error}); fetch or compress it again") from None
     finally:
         if stream is not sys.stdin.buffer:
             stream.close()
+
+
+def _name(path: str | Path) -> str:
+    return "standard input" if str(path) == "-" else str(path)
