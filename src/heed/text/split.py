@@ -35,9 +35,13 @@ def _parts(text: str, tokenizer: Tokenizer, limit: int, last: str) -> Iterator[P
     """`last` is the cut of the last part."""
     encoding = tokenizer.encode(text)
     text, begin, first_piece = encoding.text, 0, 0
-    while len(encoding.ids) - first_piece > limit and len(text) - begin > 1:
+    while len(text) - begin > 1:
+        # A part that does not begin at a space gets a piece more, the mark of a word's beginning.
+        fitting = limit if begin == 0 or text[begin] == " " else max(limit - 1, 1)
+        if len(encoding.ids) - first_piece <= fitting:
+            break
         # The first character that no longer fits; always some progress, even through characters spelt in bytes.
-        room = max(encoding.offsets[first_piece + limit][0], begin + 1)
+        room = max(encoding.offsets[first_piece + fitting][0], begin + 1)
         kind, end = _last_boundary(text, begin, room)
         yield from _checked(text[begin:end], tokenizer, limit, kind)
         begin = end

@@ -1,0 +1,108 @@
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heed.text.normalize import normalize
+from heed.text.split import Part, split_to_fit
+from heed.text.tokenizer import Tokenizer
+
+WORDS = "alpha beta gamma delta epsilon zeta eta theta".split()
+
+
+@pytest.fixture(scope="module")
+def words() -> Tokenizer:
+    """Every word is one piece; punctuation is a piece of its own."""
+    return Tokenizer.learn([" ".join(WORDS)] * 100 + [". , ! ; "] * 100, 350)
+
+
+@pytest.fixture(scope="module")
+def letters() -> Tokenizer:
+    """Pieces of a few letters, much is spelt in bytes."""
+    chance = random.Random(1)
+    return Tokenizer.learn(["".join(chance.choices("abcdefgh ", k=40)) for _ in range(200)], 400)
+
+
+def fit(parts: list[Part], tokenizer: Tokenizer, limit: int) -> bool:
+    return all(len(tokenizer.encode(part.text).ids) <= limit for part in parts)
+
+
+def without_spaces(text: str) -> str:
+    return text.replace(" ", "")
+
+
+def test_a_text_that_fits_is_left_whole(words: Tokenizer) -> None:
+    assert split_to_fit("alpha beta gamma", words, 3) == [Part("alpha beta gamma", "end")]
+
+
+@pytest.mark.parametrize("text", ["", " ", "\x00\u2028"])
+def test_a_blank_text_has_no_parts(words: Tokenizer, text: str) -> None:
+    assert split_to_fit(text, words, 3) == []
+
+
+def test_sentence_ends_come_before_commas_before_spaces(words: Tokenizer) -> None:
+    text = "alpha beta. gamma, delta epsilon zeta"
+    assert [words.encode(part).pieces[-1] for part in ("beta.", "gamma,")] == [".", ","]
+    assert split_to_fit(text, words, 7) == [
+        Part("alpha beta.", "sentence end"),
+        Part("gamma, delta epsilon zeta", "end"),
+    ]
+    assert split_to_fit("alpha gamma, delta epsilon zeta", words, 5) == [
+        Part("alpha gamma,", "comma or colon"),
+        Part("delta epsilon zeta", "end"),
+    ]
+    assert split_to_fit("alpha gamma delta epsilon zeta", words, 3) == [
+        Part("alpha gamma delta", "space"),
+        Part("epsilon zeta", "end"),
+    ]
+
+
+def test_the_last_sentence_end_that_fits(words: Tokenizer) -> None:
+    text = "alpha. beta. gamma. delta. eta."
+    assert [part.text for part in split_to_fit(text, words, 6)] == ["alpha. beta. gamma.", "delta. eta."]
+
+
+def test_a_quote_goes_with_the_sentence_it_ends(letters: Tokenizer) -> None:
+    parts = split_to_fit('he said "abc abc!" and then abc abc abc abc abc abc', letters, 20)
+    assert parts[0].cut == "sentence end"
+    assert parts[0].text.endswith('abc!"')
+
+
+def test_a_number_is_not_a_sentence_end(letters: Tokenizer) -> None:
+    parts = split_to_fit("ab 3.14 cd " * 5, letters, 12)
+    assert not any(part.text.endswith("3.") for part in parts)
+
+
+def test_sentences_without_spaces_between_them(letters: Tokenizer) -> None:
+    parts = split_to_fit("ab。cd。ef。gh。" * 10, letters, 20)
+    assert {part.cut for part in parts[:-1]} == {"sentence end"}
+    assert all(part.text.endswith("。") for part in parts)
+
+
+@given(st.text(st.sampled_from("abcdefgh,.! 。漢😀\u0301\u200d"), max_size=120), st.integers(5, 25))
+def test_nothing_is_lost_and_every_part_fits(letters: Tokenizer, text: str, limit: int) -> None:
+    parts = split_to_fit(text, letters, limit)
+    assert without_spaces("".join(part.text for part in parts)) == without_spaces(normalize(text))
+    assert fit(parts, letters, limit)
+    assert [part.cut == "end" for part in parts] == [False] * (len(parts) - 1) + [True] * bool(parts)
+
+
+@given(st.lists(st.sampled_from([*WORDS, "alpha.", "beta,"]), max_size=60), st.integers(3, 12))
+def test_words_stay_whole_when_each_fits(words: Tokenizer, text: list[str], limit: int) -> None:
+    parts = split_to_fit(" ".join(text), words, limit)
+    assert " ".join(part.text for part in parts) == " ".join(text)
+    assert fit(parts, words, limit)
+
+
+@pytest.mark.parametrize("text", ["x" * 100_000, "abcdefgh" * 12_500, "漢" * 100_000, "ab " * 33_333 + "a"])
+def test_a_hundred_thousand_characters(letters: Tokenizer, text: str) -> None:
+    parts = split_to_fit(text, letters, 200)
+    assert without_spaces("".join(part.text for part in parts)) == without_spaces(text)
+    assert fit(parts, letters, 200)
+    pieces = len(letters.encode(text).ids)
+    assert len(parts) <= 4 * pieces / 200  # and they are not needlessly small
+
+
+def test_a_character_larger_than_the_limit_is_kept_all_the_same(letters: Tokenizer) -> None:
+    assert "".join(part.text for part in split_to_fit("a😀b", letters, 2)) == "a😀b"
