@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check format lint types clean
+.PHONY: help setup demo test test-slow check docs format lint types clean
 
 help:  ## Show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -29,13 +29,16 @@ test: $(READY)  ## Run the tests
 test-slow: $(READY)  ## Run the tests that take minutes
 	$(BIN)/python -m pytest -m slow --timeout 1800
 
+docs: $(READY)  ## Renew the documents made from code
+	$(BIN)/python docs/generate.py
+
 format: $(READY)  ## Put the code into the project's format
-	$(BIN)/ruff format src tests bench
-	$(BIN)/ruff check --fix src tests bench
+	$(BIN)/ruff format src tests bench docs
+	$(BIN)/ruff check --fix src tests bench docs
 
 lint: $(READY)
-	$(BIN)/ruff format --check src tests bench
-	$(BIN)/ruff check src tests bench
+	$(BIN)/ruff format --check src tests bench docs
+	$(BIN)/ruff check src tests bench docs
 
 types: $(READY)
 	$(BIN)/mypy

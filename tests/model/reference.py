@@ -80,7 +80,7 @@ def transformer(source, target_in, weights, config):
         x = sublayer(
             x,
             name,
-            lambda y, name=name: watched("encoder", attend(y, y, weights, name, config.h, lambda i, j: True)),
+            lambda y, name=name: watched("encoder", attend(y, y, weights, name, config.h, lambda query, key: True)),
         )
         x = sublayer(x, f"{at}.feed_forward", lambda y, at=at: feed_forward(y, weights, f"{at}.feed_forward"))
     if config.norm == "pre":
@@ -93,13 +93,15 @@ def transformer(source, target_in, weights, config):
         y = sublayer(
             y,
             name,
-            lambda z, name=name: watched("decoder", attend(z, z, weights, name, config.h, lambda i, j: j <= i)),
+            lambda z, name=name: watched(
+                "decoder", attend(z, z, weights, name, config.h, lambda query, key: key <= query)
+            ),
         )
         name = f"{at}.cross_attention"
         y = sublayer(
             y,
             name,
-            lambda z, name=name: watched("cross", attend(z, memory, weights, name, config.h, lambda i, j: True)),
+            lambda z, name=name: watched("cross", attend(z, memory, weights, name, config.h, lambda query, key: True)),
         )
         y = sublayer(y, f"{at}.feed_forward", lambda z, at=at: feed_forward(z, weights, f"{at}.feed_forward"))
     if config.norm == "pre":

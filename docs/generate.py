@@ -1,0 +1,54 @@
+"""Writes docs/config.md from src/heed/config.py: `make docs`. A test checks that it was run."""
+
+import inspect
+import re
+from dataclasses import fields
+from pathlib import Path
+
+from heed import config
+
+_FIELD = re.compile(r"^    (\w+): (.+?) = (.+?)(?:  # (.*))?$")
+
+
+def render() -> str:
+    out = [
+        "# Every setting",
+        "",
+        "Made from `src/heed/config.py` by `make docs`. The defaults are the paper's base model; the presets `tiny`,",
+        "`small` and `big` change what the list at the end says. Set one with `--set section.key=value`, or in a TOML file:",
+        "",
+        "```toml",
+        'preset = "tiny"',
+        "",
+        "[train]",
+        "max_steps = 600",
+        "```",
+        "",
+    ]
+    base = config.base()
+    for section in (field.name for field in fields(config.Config) if field.name != "preset"):
+        kind = type(getattr(base, section))
+        out += [f"## [{section}]", "", str(inspect.getdoc(kind)), "", "| key | type | default | |", "| --- | --- | --- | --- |"]
+        for line in inspect.getsource(kind).splitlines():
+            if match := _FIELD.match(line):
+                name, type_, default, comment = match.groups()
+                type_ = type_.replace("|", "or").replace("Literal[", "").replace("]", "")
+                out.append(f"| `{name}` | {type_} | `{default}` | {comment or ''} |")
+        out.append("")
+    out += ["## Presets", "", "A preset's name never changes its meaning; an improved one gets a new name.", ""]
+    for name, preset in config.PRESETS.items():
+        made = preset().to_dict()
+        changed = [
+            f"`{section}.{key} = {value}`"
+            for section, values in made.items()
+            if section != "preset"
+            for key, value in values.items()
+            if value != base.to_dict()[section][key]
+        ]
+        first_line = str(inspect.getdoc(preset)).splitlines()[0]
+        out.append(f"- **{name}**: {first_line} {', '.join(changed) or 'All the defaults above.'}")
+    return "\n".join(out) + "\n"
+
+
+if __name__ == "__main__":
+    (Path(__file__).parent / "config.md").write_text(render(), encoding="utf-8")

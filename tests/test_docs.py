@@ -1,0 +1,36 @@
+"""Documents that are made from the code are made from this code, and what they point at exists."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+
+
+def test_config_reference_is_up_to_date():
+    render = runpy.run_path(str(ROOT / "docs" / "generate.py"))["render"]
+    assert (ROOT / "docs" / "config.md").read_text(encoding="utf-8") == render(), "run `make docs`"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(path):
+    for target in re.findall(r"\]\((?!http)([^)#]+)", path.read_text(encoding="utf-8")):
+        assert (path.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_files_named_in_the_text_exist(path):
+    """`src/heed/...`, `tests/...`, `bench/...`: a map that names what is gone is worse than none."""
+    for name in re.findall(r"`((?:src|tests|bench|configs|docs)/[\w./-]+)`", path.read_text(encoding="utf-8")):
+        assert (ROOT / name).exists(), name
+
+
+def test_the_example_config_is_valid_and_complete():
+    from heed.config import build_config, preset, read_config
+
+    path = ROOT / "configs" / "multi30k-tiny.toml"
+    settings = read_config(path)
+    build_config(preset(settings["preset"]), (str(path), settings))
