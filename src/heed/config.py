@@ -7,6 +7,7 @@ JSON) file, then from `--set section.key=value`. The resolved config is saved in
 
 import difflib
 import json
+import math
 import tomllib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -167,8 +168,10 @@ PRESETS = {preset.__name__: preset for preset in (tiny, small, base, big)}
 
 def preset(name: str) -> Config:
     """The preset of that name."""
-    if name not in PRESETS:
-        raise ConfigError(f'unknown preset "{name}"{_did_you_mean(name, PRESETS)}; there are: {", ".join(PRESETS)}')
+    if not isinstance(name, str) or name not in PRESETS:
+        raise ConfigError(
+            f'unknown preset "{name}"{_did_you_mean(str(name), PRESETS)}; there are: {", ".join(PRESETS)}'
+        )
     return PRESETS[name]()
 
 
@@ -176,13 +179,17 @@ def read_config(path: Path) -> dict[str, Any]:
     """The settings in a TOML file, or in a JSON file such as a run folder's `config.json`."""
     try:
         text = path.read_text(encoding="utf-8")
-        found: dict[str, Any] = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+        found: Any = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise ConfigError(f"{path}: is a folder; to go on with a run, use --resume {path}") from None
     except (tomllib.TOMLDecodeError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
+    if not isinstance(found, dict):
+        raise ConfigError(f"{path}: holds no settings; write sections and keys, as a run folder's config.json does")
     return found
 
 
@@ -227,7 +234,10 @@ def _apply(config: Config, settings: dict[str, Any], origin: str, faults: list[s
     sections = {f.name: getattr(config, f.name) for f in fields(Config) if f.name != "preset"}
     for name, values in settings.items():
         if name == "preset":
-            sections["preset"] = values
+            if isinstance(values, str):
+                sections["preset"] = values
+            else:
+                faults.append(f"{origin}: preset = {values!r}: must be text")
         elif name not in sections:
             known = [*sections, *(f"{s}.{f.name}" for s, c in sections.items() for f in fields(c))]
             faults.append(f'{origin}: unknown section "{name}"{_did_you_mean(name, known)}')
@@ -243,8 +253,7 @@ def _apply_section(section: Any, name: str, values: dict[str, Any], origin: str,
     good = {}
     for key, value in values.items():
         if key not in types:
-            nearest = _did_you_mean(f"{name}.{key}", [f"{name}.{known}" for known in types])
-            faults.append(f'{origin}: unknown key "{name}.{key}"{nearest}')
+            faults.append(f'{origin}: unknown key "{name}.{key}"{_did_you_mean_key(name, key)}')
         elif (fault := _type_fault(value, types[key])) is not None:
             faults.append(f"{origin}: {name}.{key} = {value!r}: {fault}")
         else:
@@ -267,7 +276,7 @@ def _type_fault(value: Any, wanted: Any) -> str | None:
 
 
 def _contradictions(config: Config) -> list[str]:
-    model, text, train, decode = config.model, config.text, config.train, config.decode
+    model, text, data, train, decode = config.model, config.text, config.data, config.train, config.decode
     positive = {
         "model": (model, "encoder_layers decoder_layers d_model d_ff h max_length"),
         "text": (text, "vocab_size learn_lines"),
@@ -302,6 +311,29 @@ def _contradictions(config: Config) -> list[str]:
         ]
         if not 0 <= value < 1
     ]
+    faults += [
+        f"{name} = {value}: must be above 0"
+        for name, value in [
+            ("train.learning_rate_factor", train.learning_rate_factor),
+            ("train.adam_epsilon", train.adam_epsilon),
+        ]
+        if not 0 < value < math.inf
+    ]
+    faults += [
+        f"{name} = {value}: must be at least 0"
+        for name, value in [("decode.alpha", decode.alpha), ("decode.extra_length", decode.extra_length)]
+        if not 0 <= value < math.inf
+    ]
+    if not 0 <= train.seed < 2**63:
+        faults.append(f"train.seed = {train.seed}: must be at least 0 and below 2**63")
+    faults += [
+        f"data.{which}_target = {target!r}: its source, data.{which}_source, is missing"
+        for which, source, target in [
+            ("train", data.train_source, data.train_target),
+            ("valid", data.valid_source, data.valid_target),
+        ]
+        if target and not source
+    ]
     if not 0 < text.character_coverage <= 1:
         faults.append(f"text.character_coverage = {text.character_coverage}: must be above 0 and at most 1")
     if train.keep_checkpoints < max(2, train.average_last):
@@ -322,3 +354,12 @@ def _contradictions(config: Config) -> list[str]:
 def _did_you_mean(name: str, known: Any) -> str:
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     return f'; did you mean "{near[0]}"?' if near else ""
+
+
+def _did_you_mean_key(section: str, key: str) -> str:
+    """Of this section if one is near, else of any."""
+    keys = {f.name: [k.name for k in fields(getattr(Config(), f.name))] for f in fields(Config) if f.name != "preset"}
+    for name, known in sorted(keys.items(), key=lambda item: item[0] != section):
+        if near := difflib.get_close_matches(key, known, n=1):
+            return f'; did you mean "{name}.{near[0]}"?'
+    return ""
