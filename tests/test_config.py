@@ -1,0 +1,294 @@
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from heed.config import (
+    Config,
+    DecodeConfig,
+    ModelConfig,
+    TrainConfig,
+    build_config,
+    config_from_dict,
+    parse_overrides,
+    preset,
+    read_config,
+    tiny,
+)
+from heed.errors import ConfigError
+
+
+def faults_of(settings: dict[str, Any], base: Config | None = None) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        build_config(base or Config(), ("x.toml", settings))
+    return str(caught.value).splitlines()
+
+
+# --- presets: a name never changes its meaning ------------------------------------------------------------
+
+
+def test_base_is_the_paper() -> None:
+    config = preset("base")
+    assert config == Config()
+    model, train = config.model, config.train
+    assert (model.encoder_layers, model.decoder_layers) == (6, 6)  # Table 3, base: N
+    assert (model.d_model, model.d_ff, model.h) == (512, 2048, 8)
+    assert (model.key_size, model.value_size) == (64, 64)
+    assert model.dropout == 0.1
+    assert (model.norm, model.positions) == ("post", "sinusoidal")
+    assert (train.label_smoothing, train.max_steps, train.warmup_steps) == (0.1, 100_000, 4_000)
+    assert (train.adam_beta1, train.adam_beta2, train.adam_epsilon) == (0.9, 0.98, 1e-9)  # section 5.3
+    assert (train.batch_tokens, train.learning_rate_factor, train.average_last) == (25_000, 1.0, 5)
+    assert config.text.vocab_size == 37_000  # section 5.1
+    assert (config.decode.beam, config.decode.alpha, config.decode.extra_length) == (4, 0.6, 50)  # section 6.1
+
+
+def test_big_is_the_paper() -> None:
+    config = preset("big")
+    model, train = config.model, config.train
+    assert (model.encoder_layers, model.decoder_layers) == (6, 6)  # Table 3, big
+    assert (model.d_model, model.d_ff, model.h, model.dropout) == (1024, 4096, 16, 0.3)
+    assert (model.key_size, model.value_size) == (64, 64)
+    assert (train.max_steps, train.average_last) == (300_000, 20)
+    assert (train.label_smoothing, train.warmup_steps, train.batch_tokens) == (0.1, 4_000, 25_000)
+    assert train.keep_checkpoints >= 20
+
+
+def test_tiny_is_the_published_shape() -> None:
+    model = preset("tiny").model
+    assert (model.encoder_layers, model.decoder_layers) == (4, 4)
+    assert (model.d_model, model.d_ff, model.h, model.dropout) == (128, 256, 4, 0.3)
+    train = preset("tiny").train
+    # A peak of 0.005 at step 2000, at most 8000 updates.
+    assert (train.warmup_steps, train.max_steps) == (2_000, 8_000)
+    assert train.learning_rate_factor * (128 * 2_000) ** -0.5 == pytest.approx(0.005, rel=0.02)
+
+
+def test_small_lies_between_tiny_and_base() -> None:
+    small = preset("small").model
+    assert (small.encoder_layers, small.decoder_layers) == (6, 6)
+    assert (small.d_model, small.d_ff, small.h, small.dropout) == (256, 1024, 4, 0.2)
+
+
+@pytest.mark.parametrize("name", ["tiny", "small", "base", "big"])
+def test_presets_are_whole_and_know_their_name(name: str) -> None:
+    assert preset(name).preset == name
+    assert build_config(preset(name)) == preset(name)  # contradicts itself nowhere
+
+
+def test_an_unknown_preset() -> None:
+    with pytest.raises(
+        ConfigError, match='unknown preset "tinny"; did you mean "tiny"\\?; there are: tiny, small, base, big'
+    ):
+        preset("tinny")
+
+
+@pytest.mark.parametrize("name", [5, ["tiny"], None])
+def test_a_preset_that_is_no_text(name: Any) -> None:
+    with pytest.raises(ConfigError, match="unknown preset"):
+        preset(name)
+    assert faults_of({"preset": name}) == [f"x.toml: preset = {name!r}: must be text"]
+
+
+def test_configs_are_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        tiny().model.d_model = 5  # type: ignore[misc]
+
+
+# --- files ------------------------------------------------------------------------------------------------
+
+
+def test_a_toml_file(tmp_path: Path) -> None:
+    path = tmp_path / "run.toml"
+    path.write_text(
+        'preset = "tiny"\n[train]\nadam_epsilon = 1e-9\nmax_steps = 1_000\n'
+        '[model]\nd_k = 16\nnorm = "pre"\ndropout = 0\n[data]\ntrain_source = "no"\n',
+        encoding="utf-8",
+    )
+    config = build_config(tiny(), (str(path), read_config(path)))
+    assert config.train.adam_epsilon == 0.000000001
+    assert config.train.max_steps == 1000
+    assert config.model == dataclasses.replace(tiny().model, d_k=16, norm="pre", dropout=0.0)
+    assert isinstance(config.model.dropout, float)
+    assert config.data.train_source == "no"
+    assert config.text == tiny().text
+
+
+@pytest.mark.parametrize("name", ["tiny", "small", "base", "big"])
+def test_there_and_back_through_json(tmp_path: Path, name: str) -> None:
+    config = build_config(
+        preset(name),
+        ("a", {"model": {"d_k": 16, "d_v": None}, "data": {"train_source": "Grüße\u2028.en"}, "train": {"seed": 7}}),
+    )
+    path = tmp_path / "config.json"
+    config.save(path)
+    assert config_from_dict(read_config(path), "config.json") == config
+    assert config_from_dict(json.loads(json.dumps(config.to_dict())), "config.json") == config
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("x.toml", b"[train\n", r"x\.toml: cannot be read: .*line 1"),
+        ("x.toml", b"[train]\nmax_steps = \n", r"x\.toml: cannot be read: .*line 2"),
+        ("x.toml", b"# gr\xfc\xdfe", r"x\.toml: cannot be read: .*utf-8"),
+        ("x.json", b"{", r"x\.json: cannot be read: .*line 1"),
+        ("x.json", b"[1, 2]", r"x\.json: holds no settings"),
+        ("x.json", b"5", r"x\.json: holds no settings"),
+    ],
+)
+def test_a_file_that_cannot_be_read(tmp_path: Path, name: str, content: bytes, complaint: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ConfigError, match=complaint):
+        read_config(tmp_path / name)
+
+
+def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"absent\.toml: no such file"):
+        read_config(tmp_path / "absent.toml")
+    with pytest.raises(ConfigError, match=rf"is a folder; to go on with a run, use --resume {tmp_path}"):
+        read_config(tmp_path)
+
+
+# --- layers and faults ------------------------------------------------------------------------------------
+
+
+def test_later_layers_win() -> None:
+    config = build_config(
+        tiny(), ("file", {"train": {"seed": 2, "max_steps": 10}}), ("--set", {"train": {"max_steps": 20}})
+    )
+    assert (config.train.seed, config.train.max_steps) == (2, 20)
+
+
+@pytest.mark.parametrize(
+    ("settings", "fault"),
+    [
+        ({"train": {"warmup_step": 1}}, 'unknown key "train.warmup_step"; did you mean "train.warmup_steps"?'),
+        ({"model": {"dmodel": 1}}, 'unknown key "model.dmodel"; did you mean "model.d_model"?'),
+        ({"model": {"xyzzy_qqq": 1}}, 'unknown key "model.xyzzy_qqq"'),
+        ({"model": {"max_step": 1}}, 'unknown key "model.max_step"; did you mean "train.max_steps"?'),
+        ({"decode": {"batch_token": 1}}, 'unknown key "decode.batch_token"; did you mean "decode.batch_tokens"?'),
+        ({"trian": {"seed": 1}}, 'unknown section "trian"; did you mean "train"?'),
+        ({"max_steps": 5}, 'unknown section "max_steps"; did you mean "train.max_steps"?'),
+        ({"train": 5}, '"train" is a section; write [train] and its keys below'),
+        ({"train": {"max_steps": 5.0}}, "train.max_steps = 5.0: must be a whole number"),
+        ({"train": {"max_steps": "5"}}, "train.max_steps = '5': must be a whole number"),
+        ({"train": {"max_steps": True}}, "train.max_steps = True: must be a whole number"),
+        ({"train": {"max_steps": None}}, "train.max_steps = None: must be a whole number"),
+        ({"train": {"adam_epsilon": "1e-9"}}, "train.adam_epsilon = '1e-9': must be a number"),
+        ({"model": {"dropout": True}}, "model.dropout = True: must be a number"),
+        ({"model": {"d_k": 1.5}}, "model.d_k = 1.5: must be a whole number"),
+        ({"model": {"norm": "none"}}, "model.norm = 'none': must be one of 'post', 'pre'"),
+        ({"model": {"norm": ["pre"]}}, "model.norm = ['pre']: must be one of 'post', 'pre'"),
+        ({"data": {"train_source": 5}}, "data.train_source = 5: must be text"),
+    ],
+)
+def test_a_fault_is_named_with_its_origin(settings: dict[str, Any], fault: str) -> None:
+    assert faults_of(settings) == [f"x.toml: {fault}"]
+
+
+def test_all_faults_are_reported_at_once() -> None:
+    with pytest.raises(ConfigError) as caught:
+        build_config(
+            Config(),
+            ("x.toml", {"trian": {}, "train": {"warmup_step": 1, "seed": "one"}, "model": {"dropout": 2.0}}),
+            ("--set", {"model": {"headz": 1}}),
+        )
+    message = str(caught.value)
+    for part in ("trian", "warmup_step", "train.seed", "model.headz", "model.dropout = 2.0"):
+        assert part in message
+    assert len(message.splitlines()) == 5
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"model": {"d_model": 100, "h": 8}}, ["d_model = 100 is not a multiple of model.h = 8", "d_k and d_v"]),
+        ({"model": {"d_model": 101, "h": 1}}, ["d_model = 101", "even width"]),
+        ({"model": {"d_model": 0}}, ["model.d_model = 0: must be at least 1"]),
+        ({"model": {"h": 0}}, ["model.h = 0: must be at least 1"]),
+        ({"model": {"d_k": 0}}, ["model.d_k = 0: must be at least 1"]),
+        ({"model": {"encoder_layers": -1}}, ["model.encoder_layers = -1"]),
+        ({"model": {"dropout": 1.0}}, ["model.dropout = 1.0: must be at least 0 and below 1"]),
+        ({"model": {"dropout": float("nan")}}, ["model.dropout = nan"]),
+        ({"train": {"label_smoothing": -0.1}}, ["train.label_smoothing = -0.1"]),
+        ({"train": {"adam_beta2": 1.0}}, ["train.adam_beta2 = 1.0"]),
+        ({"train": {"adam_epsilon": 0.0}}, ["train.adam_epsilon = 0.0: must be above 0"]),
+        ({"train": {"learning_rate_factor": -1.0}}, ["train.learning_rate_factor = -1.0: must be above 0"]),
+        ({"train": {"learning_rate_factor": float("inf")}}, ["train.learning_rate_factor = inf"]),
+        ({"train": {"learning_rate_factor": float("nan")}}, ["train.learning_rate_factor = nan"]),
+        ({"train": {"max_steps": 0}}, ["train.max_steps = 0: must be at least 1"]),
+        ({"train": {"warmup_steps": 0}}, ["train.warmup_steps = 0"]),
+        ({"train": {"seed": -1}}, ["train.seed = -1: must be at least 0"]),
+        ({"train": {"seed": 2**63}}, [f"train.seed = {2**63}"]),
+        ({"train": {"average_last": 0}}, ["train.average_last"]),
+        ({"train": {"patience": -1}}, ["train.patience"]),
+        ({"train": {"average_last": 6}}, ["keep_checkpoints = 5", "average_last = 6"]),
+        ({"train": {"average_last": 1, "keep_checkpoints": 1}}, ["keep_checkpoints = 1"]),
+        ({"model": {"max_length": 4096}}, ["micro_batch_tokens = 4096", "max_length + 1 = 4097"]),
+        ({"train": {"batch_tokens": 256}}, ["batch_tokens = 256", "max_length + 1 = 257"]),
+        ({"text": {"vocab_size": 0}}, ["text.vocab_size = 0"]),
+        ({"text": {"character_coverage": 0.0}}, ["text.character_coverage = 0.0"]),
+        ({"text": {"character_coverage": 1.1}}, ["text.character_coverage = 1.1"]),
+        ({"decode": {"beam": 0}}, ["decode.beam = 0"]),
+        ({"decode": {"alpha": -0.5}}, ["decode.alpha = -0.5: must be at least 0"]),
+        ({"decode": {"extra_length": -1}}, ["decode.extra_length = -1: must be at least 0"]),
+        ({"data": {"valid_target": "v.de"}}, ["data.valid_target = 'v.de'", "data.valid_source, is missing"]),
+        ({"data": {"train_target": "t.de"}}, ["data.train_target = 't.de'", "data.train_source, is missing"]),
+    ],
+)
+def test_values_that_cannot_be(settings: dict[str, Any], words: list[str]) -> None:
+    (fault,) = faults_of(settings)
+    for word in words:
+        assert word in fault
+
+
+def test_values_at_the_edge_are_fine() -> None:
+    config = build_config(
+        Config(),
+        ("x", {"model": {"dropout": 0, "max_length": 256, "d_model": 100, "h": 8, "d_k": 7, "d_v": 9}}),
+        ("y", {"train": {"batch_tokens": 257, "micro_batch_tokens": 257, "patience": 0, "seed": 0}}),
+        ("z", {"decode": {"alpha": 0, "extra_length": 0, "beam": 1}, "text": {"character_coverage": 1}}),
+    )
+    assert (config.model.key_size, config.model.value_size) == (7, 9)
+    assert config.decode == DecodeConfig(beam=1, alpha=0.0, extra_length=0)
+    assert isinstance(config.decode.alpha, float)
+
+
+def test_key_and_value_sizes_are_separate() -> None:
+    model = ModelConfig(d_model=512, h=8, d_k=16)  # Table 3, row (B)
+    assert (model.key_size, model.value_size) == (16, 64)
+
+
+# --- --set ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("train.max_steps=600", {"train": {"max_steps": 600}}),
+        ("train.max_steps=10_000", {"train": {"max_steps": 10_000}}),
+        ("train.adam_epsilon=1e-9", {"train": {"adam_epsilon": 1e-9}}),
+        (" model.norm = pre ", {"model": {"norm": "pre"}}),
+        ('model.norm="pre"', {"model": {"norm": "pre"}}),
+        ("data.train_source=runs/a=b.en", {"data": {"train_source": "runs/a=b.en"}}),
+        ("text.tokenizer=", {"text": {"tokenizer": ""}}),
+        ("text.tokenizer=no", {"text": {"tokenizer": "no"}}),
+    ],
+)
+def test_overrides(override: str, expected: dict[str, Any]) -> None:
+    assert parse_overrides([override]) == expected
+
+
+def test_overrides_of_one_section_are_gathered_and_the_last_wins() -> None:
+    found = parse_overrides(["train.seed=1", "model.h=2", "train.max_steps=5", "train.seed=3"])
+    assert found == {"train": {"seed": 3, "max_steps": 5}, "model": {"h": 2}}
+    assert build_config(Config(), ("--set", found)).train == TrainConfig(seed=3, max_steps=5)
+
+
+@pytest.mark.parametrize("override", ["train.max_steps", "max_steps=5", "=5", ".x=5", "train.=5", ""])
+def test_overrides_that_are_none(override: str) -> None:
+    with pytest.raises(ConfigError, match=r"write it as section\.key=value, such as train\.max_steps=600"):
+        parse_overrides([override])
