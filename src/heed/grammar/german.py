@@ -6,7 +6,7 @@ pronouns, time, dative, accusative, "nicht", manner, company, place, and what el
 clause of an object follows the frame, so that the verb need not wait for it.
 """
 
-from heed.grammar.lexicon import BE, NO
+from heed.grammar.lexicon import BE, NO, THE
 from heed.grammar.paradigms import RELATIVE, german_verb, with_contraction
 from heed.grammar.tree import (
     COMMAND,
@@ -247,7 +247,7 @@ def _prepositional(preposition: str, tree: Nominal, case: int, with_relative: bo
     if type(tree) is NounPhrase:
         text = noun_phrase(tree, case, None, with_relative)
         # "In dem Haus, das ...": an article that points forward to a relative clause stays a word.
-        if tree.relative is None:
+        if tree.relative is None and tree.determiner is THE:
             article, _, rest = text.partition(" ")
             return f"{with_contraction(preposition, article)} {rest}"
         return f"{preposition} {text}"
