@@ -1,7 +1,8 @@
 """Folders of weights that are either whole or not there.
 
 A folder is written beside its place, every file flushed to the disk, a manifest with each file's checksum
-last, and then renamed into place: a crash leaves the old state, or the new one, never half of one.
+last, and then renamed into place; one that was there before is renamed out of the way first, then deleted.
+So a crash leaves a whole folder or none in that place, never half of one.
 Only safetensors and JSON: loading a checkpoint never runs code.
 """
 
@@ -44,6 +45,8 @@ def read_json(path: Path) -> dict[str, Any]:
         raise CheckpointError(f"{path}: missing; the run folder is not whole") from None
     except ValueError as error:
         raise CheckpointError(f"{path}: damaged ({error})") from None
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from None
     if not isinstance(value, dict):
         raise CheckpointError(f"{path}: damaged (not a JSON object)")
     return value
@@ -51,8 +54,9 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def write_checkpoint(path: Path, tensors: Mapping[str, Mapping[str, Tensor]], info: Mapping[str, Any]) -> None:
     """Write `tensors` (a safetensors file for each name) and `info` as the folder `path`."""
-    beside = path.with_name(f".{path.name}.new")
-    shutil.rmtree(beside, ignore_errors=True)
+    beside, before = path.with_name(f".{path.name}.new"), path.with_name(f".{path.name}.old")
+    for leftover in (beside, before):
+        shutil.rmtree(leftover, ignore_errors=True)
     beside.mkdir(parents=True)
     files = {}
     for name, group in tensors.items():
@@ -61,9 +65,11 @@ def write_checkpoint(path: Path, tensors: Mapping[str, Mapping[str, Tensor]], in
         files[f"{name}.safetensors"] = hashlib.sha256(content).hexdigest()
     _write_through(beside / MANIFEST, _json_bytes({"format": FORMAT, **info, "sha256": files}))
     _sync_folder(beside)
-    shutil.rmtree(path, ignore_errors=True)  # there only if the same step was saved before
+    if path.exists():  # only if the same step was saved before
+        os.rename(path, before)
     os.rename(beside, path)
     _sync_folder(path.parent)
+    shutil.rmtree(before, ignore_errors=True)
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
@@ -90,12 +96,14 @@ def read_tensors(path: Path, name: str) -> dict[str, Tensor]:
         CheckpointError: the file is missing, cut short or changed by so much as a bit.
     """
     file = path / f"{name}.safetensors"
-    wanted = read_manifest(path).get("sha256", {}).get(file.name)
+    checksums = read_manifest(path).get("sha256")
+    if not isinstance(checksums, dict):
+        raise CheckpointError(f"{path / MANIFEST}: damaged (it has no checksums)")
     try:
         content = file.read_bytes()
     except FileNotFoundError:
         raise CheckpointError(f"{file}: missing; the checkpoint is not whole") from None
-    if hashlib.sha256(content).hexdigest() != wanted:
+    if hashlib.sha256(content).hexdigest() != checksums.get(file.name):
         raise CheckpointError(f"{file}: damaged: its checksum is not the one in {MANIFEST}")
     try:
         return load(content)

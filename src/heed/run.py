@@ -102,20 +102,27 @@ class RunFolder:
         write_json(self.path / "best.json", {"checkpoint": folder, **scores})
 
     def best(self) -> dict[str, Any] | None:
-        return read_json(self.path / "best.json") if (self.path / "best.json").exists() else None
+        path = self.path / "best.json"
+        if not path.exists():
+            return None
+        best = read_json(path)
+        if not isinstance(best.get("checkpoint"), str):
+            raise CheckpointError(f"{path}: damaged (it names no checkpoint)")
+        return best
 
     def checkpoint_path(self, which: str = "best") -> Path:
         """A checkpoint by name: "best", "last", or a folder's name such as "step-00000500"."""
         if which == "best" and (best := self.best()) is not None:
-            which = str(best["checkpoint"])
+            which = best["checkpoint"]
         if which in ("best", "last"):
             if not self.steps():
                 raise CheckpointError(f"{self.path}: has no checkpoint yet; `heed train --resume {self.path}` goes on")
             return self.step_path(self.steps()[-1])
         path = self.path / "checkpoints" / which
         if not path.is_dir():
-            there = sorted(folder.name for folder in (self.path / "checkpoints").iterdir() if folder.name[0] != ".")
-            raise CheckpointError(f'{self.path}: no checkpoint "{which}"; there are: best, last, {", ".join(there)}')
+            there = sorted(folder.name for folder in (self.path / "checkpoints").glob("[!.]*"))
+            names = f"there are: best, last, {', '.join(there)}" if there else "there are none"
+            raise CheckpointError(f'{self.path}: no checkpoint "{which}"; {names}')
         return path
 
     def load_model(self, which: str = "best") -> Transformer:
