@@ -1,0 +1,170 @@
+"""The map of the code, read from the imports with `ast`.
+
+errors < config < text | model | evaluate | grammar < data | decode < checkpoint < run < translator | export
+       < inspect | train < serve | paper < cli
+"""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import heed
+
+SOURCE = Path(heed.__file__).parent
+
+# A package may import what stands in an earlier row, never a sibling in its own.
+ORDER = [
+    ["errors"],
+    ["config"],
+    ["text", "model", "evaluate", "grammar"],
+    ["data", "decode"],
+    ["checkpoint"],
+    ["run"],
+    ["translator", "export"],
+    ["inspect", "train"],
+    ["serve", "paper"],
+    ["cli"],
+]
+# The special ids are defined in text.tokenizer and nowhere else; the model must know which one is padding.
+EXCEPTIONS = {("model", "from heed.text.tokenizer import PAD")}
+ROW = {name: row for row, names in enumerate(ORDER) for name in names}
+TORCHLESS = ["errors", "config", "text", "evaluate", "grammar"]
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+def package_of(file: Path) -> str:
+    return file.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported(file: Path) -> Iterator[tuple[str, int]]:
+    """Every module a file imports, wherever in the file, with its line."""
+    inside = ["heed", *file.relative_to(SOURCE).parts[:-1]]
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = [] if node.level == 0 else inside[: len(inside) - node.level + 1]
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            # `from heed import config` imports a module as `import heed.config` does.
+            yield from ((f"{module}.{alias.name}" if module == "heed" else module, node.lineno) for alias in node.names)
+
+
+def wrong_imports(package: str, file: Path) -> list[str]:
+    found = []
+    written = file.read_text(encoding="utf-8").splitlines()
+    for module, line in imported(file):
+        parts = module.split(".")
+        other = parts[1] if parts[0] == "heed" and len(parts) > 1 else ""
+        if (package, written[line - 1]) in EXCEPTIONS:
+            continue
+        if other in ROW and other != package and ROW[other] >= ROW[package]:
+            found.append(f"{file.relative_to(SOURCE)}:{line}: {package} imports heed.{other}")
+    return found
+
+
+def test_every_part_has_its_place() -> None:
+    top = {package_of(file) for file in FILES} - {"__init__", "__main__"}
+    assert top <= ROW.keys()
+    assert {"errors", "config", "text", "model", "data", "decode", "checkpoint", "translator", "train", "cli"} <= top
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SOURCE)))
+def test_imports_point_one_way(file: Path) -> None:
+    package = package_of(file)
+    if package in ("__init__", "__main__"):  # the front door
+        return
+    assert wrong_imports(package, file) == []
+
+
+def test_the_rule_is_able_to_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "SOURCE", tmp_path)
+    (tmp_path / "model").mkdir()
+    file = tmp_path / "model" / "layers.py"
+    for line in (
+        "import heed.train.loop",
+        "from heed.data.batch import Batch",
+        "from heed import translator",
+        "from ..text import tokenizer",
+        "from .. import cli",
+        "def f():\n    from heed.evaluate import score",
+    ):
+        file.write_text(line + "\n", encoding="utf-8")
+        assert len(wrong_imports("model", file)) == 1, line
+    file.write_text("import torch\nfrom heed.config import ModelConfig\nfrom heed.model.masks import causal\n")
+    assert wrong_imports("model", file) == []
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if package_of(file) in TORCHLESS], ids=lambda file: file.name)
+def test_no_torch_where_strings_are_handled(file: Path) -> None:
+    for module, line in imported(file):
+        assert module.split(".")[0] not in ("torch", "safetensors"), f"{file.relative_to(SOURCE)}:{line}"
+
+
+def test_the_grammar_imports_the_standard_library_only() -> None:
+    for file in FILES:
+        if package_of(file) == "grammar":
+            for module, line in imported(file):
+                known = module.split(".")[0] in sys.stdlib_module_names or module.startswith("heed.grammar")
+                assert known, f"{file.relative_to(SOURCE)}:{line}: {module}"
+
+
+def exits(file: Path) -> list[str]:
+    found = []
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("sys.exit", "exit", "quit", "os._exit"):
+            found.append(f"{file.relative_to(SOURCE)}:{node.lineno}")
+        elif isinstance(node, ast.Raise) and node.exc is not None and "SystemExit" in ast.unparse(node.exc):
+            found.append(f"{file.relative_to(SOURCE)}:{node.lineno}")
+    return found
+
+
+def test_only_the_command_exits() -> None:
+    allowed = {SOURCE / "cli" / "main.py", SOURCE / "__main__.py"}
+    assert [place for file in FILES if file not in allowed for place in exits(file)] == []
+    assert exits(SOURCE / "__main__.py")  # able to find one
+
+
+def test_no_drawer_for_odds_and_ends() -> None:
+    odd = {"utils", "util", "helpers", "helper", "misc", "common"}
+    assert [file for file in FILES if file.stem in odd or file.parent.name in odd] == []
+
+
+def test_weights_are_never_unpickled() -> None:
+    for file in FILES:
+        text = file.read_text(encoding="utf-8")
+        names = {module.split(".")[0] for module, _ in imported(file)}
+        assert not names & {"pickle", "dill", "joblib", "shelve", "marshal"}, file
+        assert "torch.load" not in text and "torch.save" not in text, file
+
+
+HEAVY = {"torch", "numpy", "sentencepiece", "sacrebleu", "safetensors", "rich"}
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "import heed",
+        "import heed; dir(heed); heed.__all__; heed.__version__; heed.HeedError; heed.Config; heed.preset",
+        "from heed.cli.main import main\ntry: main(['--help'])\nexcept SystemExit: pass",
+        "from heed.cli.main import main\ntry: main(['train', '--help'])\nexcept SystemExit: pass",
+        "from heed.cli.main import main\ntry: main(['--version'])\nexcept SystemExit: pass",
+        "from heed.cli.main import main\ntry: main(['nonsense'])\nexcept SystemExit: pass",
+    ],
+    ids=["import", "light names", "help", "train help", "version", "usage"],
+)
+def test_nothing_heavy_is_loaded_before_it_is_needed(script: str) -> None:
+    script += "\nimport sys, json\nprint('loaded', json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = set(ast.literal_eval(done.stdout.rsplit("loaded ", 1)[1]))
+    assert "heed" in loaded
+    assert not loaded & HEAVY
+
+
+@pytest.mark.parametrize("package", ["heed.text.tokenizer", "heed.text.split", "heed.evaluate", "heed.grammar"])
+def test_torch_is_not_loaded_by_way_of_others_either(package: str) -> None:
+    script = f"import {package}, sys; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", script], check=True)
