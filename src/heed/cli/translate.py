@@ -6,6 +6,7 @@ import queue
 import sys
 import threading
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from heed.decode.sampling import Sampling
     from heed.errors import ConfigError, DataError
-    from heed.text.lines import read_lines
+    from heed.text.lines import decode_lines, read_lines
     from heed.translator import load
 
     if args.greedy and args.beam not in (None, 1):
@@ -67,10 +68,15 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError(f"--sample: {error}") from None
     translator = load(*args.model, checkpoint=args.checkpoint)
     prefixes = None if args.prefixes is None else read_lines(args.prefixes)
+    if args.input == "-":
+        # A stream of our own: Python aborts at exit if a thread still waits inside sys.stdin.
+        texts = decode_lines(open(sys.stdin.fileno(), "rb", closefd=False), "standard input")
+    else:
+        texts = read_lines(args.input)
     number = 0
     with open(args.output, "w", encoding="utf-8", newline="\n") if args.output else _Standard() as out:
-        for lines in _chunks(read_lines(args.input)):
-            forced = None if prefixes is None else [prefix for prefix, _ in zip(prefixes, lines, strict=False)]
+        for lines in _chunks(texts):
+            forced = None if prefixes is None else list(islice(prefixes, len(lines)))
             if forced is not None and len(forced) < len(lines):
                 raise DataError(f"{args.prefixes}: has {number + len(forced):,} lines, the input has more")
             translations = translator.translate(
@@ -88,6 +94,8 @@ def run(args: argparse.Namespace) -> int:
                     out.write(text + "\n")
                 _warn(number, translation)
             out.flush()
+    if prefixes is not None and (left := sum(1 for _ in prefixes)):
+        raise DataError(f"{args.prefixes}: has {number + left:,} lines, the input has only {number:,}")
     return 0
 
 
