@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from heed.cli.progress import in_portions, shown
-from heed.cli.score import configure_scoring, report
+from heed.cli.score import configure_scoring, named, report
 
 HELP = "translate a test set and score it: BLEU, chrF, perplexity"
 
@@ -37,20 +37,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     import heed
     from heed.checkpoint import read_manifest
-    from heed.errors import DataError
+    from heed.errors import ConfigError, DataError
     from heed.evaluate import decoding_signature
     from heed.run import RunFolder
     from heed.text.lines import read_lines
     from heed.translator import load
 
+    if [args.source, *args.reference, args.baseline].count("-") > 1:
+        raise ConfigError("standard input (-, or --source left out) can be read for one of the files only")
     translator = load(*args.model, checkpoint=args.checkpoint)
     sources = list(read_lines(args.source))
-    references = list(read_lines(args.reference[0]))
-    if len(sources) != len(references):
-        raise DataError(
-            f"{args.source} has {len(sources):,} lines, but {args.reference[0]} has {len(references):,}; "
-            "line n of one must be the translation of line n of the other"
-        )
+    if not sources:
+        raise DataError(f"{named(args.source)}: is empty; there is nothing to translate")
+    references = [list(read_lines(file)) for file in args.reference]
+    for file, lines in zip(args.reference, references, strict=True):
+        if len(sources) != len(lines):
+            raise DataError(
+                f"{named(args.source)} has {len(sources):,} lines, but {named(file)} has {len(lines):,}; "
+                "line n of one must be the translation of line n of the other"
+            )
     beam = translator.decode.beam if args.beam is None else args.beam
     alpha = translator.decode.alpha if args.alpha is None else args.alpha
 
@@ -60,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     if args.output is not None:
         args.output.write_text("".join(f"{text}\n" for text in hypotheses), encoding="utf-8", newline="\n")
 
-    pairs = [(s, r) for s, r in zip(sources, references, strict=True) if translator.fits(s) and translator.fits(r)]
+    pairs = [(s, r) for s, r in zip(sources, references[0], strict=True) if translator.fits(s) and translator.fits(r)]
     if len(pairs) < len(sources):
         print(f"perplexity leaves out {len(sources) - len(pairs)} pairs longer than the model's limit", file=sys.stderr)
     scores = [
@@ -69,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         for one in translator.score([s for s, _ in portion], [r for _, r in portion])
     ]
     n_tokens = sum(one.n_tokens for one in scores)
-    nll = -sum(one.log_probability for one in scores) / n_tokens if n_tokens else math.nan
+    nll = -sum(one.log_probability for one in scores) / max(n_tokens, 1)
     checkpoints = [RunFolder.open(Path(path)).checkpoint_path(args.checkpoint) for path in args.model]
     decoding = decoding_signature(
         beam=beam,
@@ -78,5 +83,6 @@ def run(args: argparse.Namespace) -> int:
         model_hash="+".join(read_manifest(path)["sha256"]["model.safetensors"][:12] for path in checkpoints),
         heed_version=heed.__version__,
     )
-    report(args, args.source, hypotheses, decoding, {"perplexity": math.exp(min(nll, 700.0))})
+    perplexity = {"perplexity": math.exp(min(nll, 700.0))} if n_tokens else {}
+    report(args, args.source, hypotheses, references, decoding, perplexity)
     return 0

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections.abc import Mapping
 
 HELP = "score translations against references: sacreBLEU, chrF and the paper's own BLEU"
 
@@ -77,12 +78,14 @@ def report(
     args: argparse.Namespace,
     origin: str,
     hypotheses: list[str] | None,
+    references: list[list[str]] | None = None,
     decoding: str = "",
-    more: dict[str, object] | None = None,
+    more: Mapping[str, object] | None = None,
 ) -> None:
     """Print the scores of translations, given as a list or else read from the file `origin`.
 
-    `decoding` says in every signature how they were made; `more` are results to print beside the scores.
+    `references` are the lines of the files `--reference` names, if they have been read already; `decoding` says
+    in every signature how the translations were made; `more` are results to print beside the scores.
     """
     from heed.errors import ConfigError, DataError
     from heed.evaluate import Bleu, ChrF, Metric, PaperBleu, compare, score
@@ -93,11 +96,11 @@ def report(
         raise ConfigError("standard input (-, or --hypotheses left out) can be read for one of the files only")
     if hypotheses is None:
         hypotheses = list(read_lines(origin))
-    texts = [list(read_lines(file)) for file in files]
+    texts = [*(references or []), *(list(read_lines(file)) for file in files[len(references or []) :])]
     for file, text in zip(files, texts, strict=True):
         if len(text) != len(hypotheses):
             raise DataError(
-                f"{_named(origin)} has {len(hypotheses)} lines but {_named(file)} has {len(text)}; "
+                f"{named(origin)} has {len(hypotheses)} lines but {named(file)} has {len(text)}; "
                 "each must have one line per sentence, in the same order"
             )
     references = texts[: len(args.reference)]
@@ -128,5 +131,5 @@ def report(
             print(f"{name} = {value:.4f}" if isinstance(value, float) else f"{name} = {value}")
 
 
-def _named(file: str) -> str:
+def named(file: str) -> str:
     return "standard input" if file == "-" else file
