@@ -1,6 +1,6 @@
 """The command's entry: finds the verb, and turns errors into exit codes. Only this file exits.
 
-0 done · 1 a HeedError · 2 wrong usage or configuration · 130 Ctrl-C.
+0 done · 1 a HeedError, or files that cannot be read or written · 2 wrong usage or configuration · 130 Ctrl-C.
 """
 
 import argparse
@@ -37,7 +37,9 @@ def build_parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     args = build_parser().parse_args(arguments)
     try:
-        return int(VERBS[args.verb].run(args))
+        code = int(VERBS[args.verb].run(args))
+        sys.stdout.flush()  # here, where a closed pipe is no error
+        return code
     except HeedError as error:
         if args.debug:
             raise
@@ -50,6 +52,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read our output has gone (`| head`): not an error. Nothing may be flushed to it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # a full disk, a folder that may not be written to
+        if args.debug:
+            raise
+        print(f"heed {args.verb}: {error.filename or 'input or output'}: {error.strerror or error}", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":
