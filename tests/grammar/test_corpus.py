@@ -32,6 +32,16 @@ def test_a_source_has_one_target(drawn: list[Pair]) -> None:
     assert len(targets) > 300_000
 
 
+def test_what_could_be_read_in_two_ways_is_said_in_one(drawn: list[Pair]) -> None:
+    """Two draws of the same long sentence are rare, so what keeps them apart is also looked at by itself."""
+    read = [pair for pair in drawn if re.match(r"(I|We|They) (read|put) ", pair.source)]
+    assert len(read) > 20
+    assert [pair for pair in read if not re.search(r" (las|lasen|zog|zogen) ", pair.target)] == []
+    girl = [pair for pair in drawn if re.search(r"^\w+ girl \w+ her \w+\.$", pair.source)]
+    assert len(girl) > 20
+    assert [pair for pair in girl if not re.search(r" sein(e|en|em|er)? ", pair.target)] == []
+
+
 def test_lengths(drawn: list[Pair]) -> None:
     lengths = [len(pair.source.split()) for pair in drawn]
     assert 8 <= sum(lengths) / MANY <= 11
@@ -127,8 +137,9 @@ def test_every_lemma_is_frequent(standard: Corpus) -> None:
 
 def test_the_same_in_every_process() -> None:
     program = (
-        "import hashlib; from itertools import islice; from heed.grammar import sentences;"
-        "print(hashlib.sha256(repr(list(islice(sentences(11), 3000))).encode()).hexdigest())"
+        "import hashlib; from itertools import islice; from heed.grammar import part_of, sentences;"
+        "pairs = [(pair, part_of(pair.source)) for pair in islice(sentences(11), 3000)];"
+        "print(hashlib.sha256(repr(pairs).encode()).hexdigest())"
     )
     digests = {
         subprocess.run(

@@ -46,6 +46,13 @@ _FREQUENCIES = {key: [adverb for adverb in lex.FREQUENCIES if key in adverb.tens
 _AUXILIARY_TENSES = ("future", "if")
 
 
+def _looks_past(clause: Clause) -> bool:
+    """ "They read" is two tenses in one spelling; the grammar keeps it for the past."""
+    verb = clause.verb.english
+    bare = not (clause.modal or clause.negated or clause.progressive)
+    return bare and verb.base == verb.past and clause.tense == PRESENT and clause.subject.person != THIRD
+
+
 class Clauses(Phrases):
     def action(
         self,
@@ -78,14 +85,7 @@ class Clauses(Phrases):
             self.relative_at_end(clause, key)
         if not negated and not self.ends_in_relative(clause):
             self.adorn(clause, frame, key, owner, near)
-        if (
-            clause.tense == PRESENT
-            and frame.verb.english.base == frame.verb.english.past
-            and clause.modal is None
-            and not negated
-            and not clause.progressive
-            and subject.person != THIRD
-        ):
+        if _looks_past(clause):
             clause.progressive, clause.frequency, key = True, None, "g"
         return clause, key
 
@@ -255,13 +255,7 @@ class Clauses(Phrases):
         self.tense(clause, frame, group)
         owner = pronoun_of(head) if subject else pronoun_of(acts)
         self.complete(clause, frame, owner, True, True, thing)
-        if (
-            clause.tense == PRESENT
-            and frame.verb.english.base == frame.verb.english.past
-            and clause.modal is None
-            and acts.person != THIRD
-        ):
-            clause.progressive = True
+        clause.progressive = clause.progressive or _looks_past(clause)
         return clause
 
     def relative_at_end(self, clause: Clause, key: str) -> None:

@@ -190,9 +190,10 @@ def _field(clause: Clause, skip_time: bool = False, skip_place: bool = False) ->
         words.append(nominal(recipient, DAT))
     manner = clause.manner.german if clause.manner else ""
     if text:
-        # "Schreibt schnell einen Brief", but "schreibt den Brief schnell".
-        words += (text, "") if definite or negated != clause.negated else (manner, text)
-        manner = manner if definite or negated != clause.negated else ""
+        if not definite and not clause.negated:  # "Schreibt schnell einen Brief", but "schreibt den Brief schnell".
+            words.append(manner)
+            manner = ""
+        words.append(text)
     if frequency and frequency.late and definite:
         words.append(frequency.german)
     predicate = clause.predicate

@@ -115,18 +115,17 @@ class Sampler(Clauses):
             if group == "present" and self.chance(0.2):
                 group = "future"
         reason = conjunction is lex.BECAUSE or conjunction is lex.ALTHOUGH
-        if self.chance(0.2):
-            clause, _ = self.quality(group if group != "if" else "future", passing=True)
-        else:
-            clause, _ = self.action(self.choose(_PLAIN), group=group, plain=True)
-        first = self.chance(0.3)
-        if first:
+        if self.chance(0.3):
             # The names come in the clause that is heard first; the second has the pronouns.
             opening, _ = self.action(self.choose(_SUBORDINATE), group=inner, near=True, plain=True)
             if not reason:
                 opening.frequency = None
             second = self.echo(opening, group, reason)
             return Sentence(second, subordinate=Subordinate(conjunction, opening, first=True))
+        if self.chance(0.2):
+            clause, _ = self.quality(group if group != "if" else "future", passing=True)
+        else:
+            clause, _ = self.action(self.choose(_PLAIN), group=group, plain=True)
         dependent = self.echo(clause, inner, reason)
         if not reason:
             dependent.frequency = None
