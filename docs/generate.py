@@ -28,7 +28,14 @@ def render() -> str:
     base = config.base()
     for section in (field.name for field in fields(config.Config) if field.name != "preset"):
         kind = type(getattr(base, section))
-        out += [f"## [{section}]", "", str(inspect.getdoc(kind)), "", "| key | type | default | |", "| --- | --- | --- | --- |"]
+        out += [
+            f"## [{section}]",
+            "",
+            str(inspect.getdoc(kind)),
+            "",
+            "| key | type | default | |",
+            "| --- | --- | --- | --- |",
+        ]
         for line in inspect.getsource(kind).splitlines():
             if match := _FIELD.match(line):
                 name, type_, default, comment = match.groups()

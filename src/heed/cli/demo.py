@@ -27,8 +27,10 @@ def run(args: argparse.Namespace) -> int:
     from heed.grammar import TYPED_BY_PEOPLE
     from heed.text.lines import read_lines
     from heed.train.loop import train
+    from heed.train.memory import keep_freed_memory
     from heed.translator import load
 
+    keep_freed_memory()
     data = args.folder / "demo-data"
     _write_corpus(data)
     out = _fresh(args.folder / "demo")

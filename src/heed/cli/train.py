@@ -37,7 +37,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from heed.config import Config, build_config, parse_overrides, preset, read_config
     from heed.errors import ConfigError
+    from heed.train.memory import keep_freed_memory
 
+    keep_freed_memory()
     files = {
         "train_source": args.source,
         "train_target": args.target,

@@ -1,0 +1,130 @@
+"""Training speed: heed beside `torch.nn.Transformer` in a plain loop. Same shape, same batches, same machine.
+
+    python bench/train.py --preset tiny
+    python bench/train.py --preset tiny --source train.en --target train.de --vocab 8000
+
+Both sides take turns in one process; each side's best round counts; what matters is the ratio.
+"""
+
+import argparse
+import math
+import time
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from heed.config import Config, preset
+from heed.data.batch import Batch, make_batch
+from heed.data.batching import BatchPlan
+from heed.data.store import encode_pairs
+from heed.model.positions import sinusoids
+from heed.model.transformer import Transformer
+from heed.text.lines import read_lines
+from heed.text.tokenizer import PAD, Tokenizer
+from heed.train.memory import keep_freed_memory
+from heed.train.step import make_optimizer, train_step
+
+
+class PlainTransformer(nn.Module):
+    """What one writes with `torch.nn.Transformer` and its documentation at hand."""
+
+    def __init__(self, config: Config, vocab_size: int) -> None:
+        super().__init__()
+        m = config.model
+        self.embedding = nn.Embedding(vocab_size, m.d_model, padding_idx=PAD)
+        self.transformer = nn.Transformer(
+            m.d_model, m.h, m.encoder_layers, m.decoder_layers, m.d_ff, m.dropout, batch_first=True
+        )
+        self.dropout = nn.Dropout(m.dropout)
+        self.register_buffer("positions", sinusoids(m.max_length + 1, m.d_model))
+
+    def embed(self, ids: Tensor) -> Tensor:
+        x = self.embedding(ids) * math.sqrt(self.embedding.embedding_dim)
+        return self.dropout(x + self.positions[: ids.size(1)])
+
+    def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
+        padding = src.eq(PAD)
+        causal = nn.Transformer.generate_square_subsequent_mask(tgt.size(1), dtype=torch.bool)
+        hidden = self.transformer(
+            self.embed(src),
+            self.embed(tgt),
+            tgt_mask=causal,
+            src_key_padding_mask=padding,
+            memory_key_padding_mask=padding,
+            tgt_is_causal=True,
+        )
+        return hidden @ self.embedding.weight.T
+
+
+def plain_step(model: PlainTransformer, optimizer: torch.optim.Optimizer, batch: Batch, smoothing: float) -> None:
+    optimizer.zero_grad()
+    logits = model(batch.src_BS, batch.tgt_in_BT)
+    loss = F.cross_entropy(
+        logits.flatten(0, 1), batch.tgt_out_BT.flatten(), ignore_index=PAD, label_smoothing=smoothing
+    )
+    loss.backward()
+    optimizer.step()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--preset", default="tiny")
+    parser.add_argument("--source", type=Path, help="left out: the built-in grammar's sentences")
+    parser.add_argument("--target", type=Path)
+    parser.add_argument("--vocab", type=int, help="left out: the preset's")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--updates", type=int, default=6, help="in each round")
+    parser.add_argument("--keep-freed-memory", action="store_true", help="for both sides, as `heed train` does")
+    args = parser.parse_args()
+    if args.keep_freed_memory:
+        keep_freed_memory()
+
+    config = preset(args.preset)
+    if args.source:
+        pairs = list(zip(read_lines(args.source), read_lines(args.target), strict=True))
+    else:
+        from heed.grammar import corpus
+
+        pairs = [(pair.source, pair.target) for pair in corpus(train=30_000).train]
+    tokenizer = Tokenizer.learn((text for pair in pairs for text in pair), args.vocab or config.text.vocab_size)
+    store = encode_pairs(pairs, tokenizer, config.model.max_length)
+    tokens = min(config.train.batch_tokens, config.train.micro_batch_tokens)
+    plan = BatchPlan(store.source.lengths, store.target.lengths, tokens, seed=1)
+    batches = [make_batch(store, plan.batch(0, i)) for i in range(args.updates)]
+    n_tokens = sum(batch.n_tokens for batch in batches)
+
+    torch.manual_seed(1)
+    ours = Transformer(config.model, len(tokenizer)).train()
+    our_optimizer = make_optimizer(ours, config.train)
+    plain = PlainTransformer(config, len(tokenizer)).train()
+    plain_optimizer = torch.optim.Adam(plain.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9)
+
+    def heed_round() -> None:
+        for step, batch in enumerate(batches, 1):
+            train_step(ours, our_optimizer, [batch], step, config.train)
+
+    def plain_round() -> None:
+        for batch in batches:
+            plain_step(plain, plain_optimizer, batch, config.train.label_smoothing)
+
+    sides = {"heed": heed_round, "torch.nn.Transformer": plain_round}
+    best = dict.fromkeys(sides, math.inf)
+    for number in range(args.rounds + 1):
+        for name, one_round in sides.items():
+            began = time.perf_counter()
+            one_round()
+            if number:  # the first round warms up
+                best[name] = min(best[name], time.perf_counter() - began)
+    print(
+        f"{args.preset}, vocabulary {len(tokenizer):,}, {tokens:,}-token batches, torch {torch.__version__}, "
+        f"{torch.get_num_threads()} threads; best of {args.rounds} rounds of {args.updates} updates"
+    )
+    for name, seconds in best.items():
+        print(f"  {name:22} {n_tokens / seconds:10,.0f} target tokens/s")
+    print(f"  ratio {best['torch.nn.Transformer'] / best['heed']:.2f}")
+
+
+if __name__ == "__main__":
+    main()
