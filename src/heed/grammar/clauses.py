@@ -2,7 +2,7 @@
 
 from heed.grammar import lexicon as lex
 from heed.grammar.frames import COMPARED, DOES, QUALITIES, STATES, UNDERGOES, Frame, tagged
-from heed.grammar.phrases import Phrases, pronoun_of
+from heed.grammar.phrases import OWNED, Phrases, pronoun_of
 from heed.grammar.tree import (
     FUTURE,
     PAST,
@@ -114,7 +114,7 @@ class Clauses(Phrases):
             r = self.random()
         if group == "if":
             group = "future" if r < 0.5 and not lasting else "modal" if r < 0.8 and not lasting else "present"
-            r = self.random()
+            r = 0.5
         if group == "future":
             clause.tense = FUTURE
             return "f"
@@ -216,7 +216,12 @@ class Clauses(Phrases):
             clause.manner = self.choose(verb.manner)
         if "for" in verb.traits and self.chance(0.2):
             clause.companion = Prepositional(lex.FOR, self.person(owner, near))
-        elif not frame.kind and not verb.stative and "nowhere" not in verb.traits and self.chance(0.26):
+        elif (
+            not frame.kind
+            and (not verb.stative or "event" in verb.traits)
+            and "nowhere" not in verb.traits
+            and self.chance(0.26)
+        ):
             clause.place = self.scene(frame, owner, near)
 
     def scene(self, frame: Frame, owner: Pronoun | None, near: bool) -> Prepositional | Adverb:
@@ -338,7 +343,9 @@ class Clauses(Phrases):
         r = self.random()
         if human and r < 0.3:
             return self.speaker() if r < 0.2 else self.another(lex.NAMES)
-        determiner = lex.THE if r < 0.6 else lex.THIS if r < 0.75 else self.possessive(None, False)
+        determiner = lex.THE if r < 0.6 else lex.THIS
+        if r > 0.75 and noun in OWNED:
+            determiner = self.possessive(None, False)
         return NounPhrase(determiner, noun, self.chance(0.15))
 
     def trade(self) -> Clause:

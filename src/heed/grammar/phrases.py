@@ -24,7 +24,7 @@ _GENERAL_PLACES = [
     if noun.english[0] not in ("bathroom", "cellar", "tower", "river", "church", "airport", "hospital")
 ]
 _OUTDOORS = tagged("outdoors")
-_OWNED = frozenset(
+OWNED = frozenset(
     noun
     for noun in lex.NOUNS
     if ("kin" in noun.tags or "person" not in noun.tags)
@@ -66,7 +66,7 @@ class Phrases:
         r = self.random()
         if noun in _OWNED_BY_BEAST and owner:
             return owner.possessive
-        owned = noun in _OWNED
+        owned = noun in OWNED
         if owned and r > 0.5 and "kin" in noun.tags:
             return self.possessive(owner, near)
         if not noun.countable:
@@ -218,7 +218,7 @@ class Phrases:
         determiner = lex.THE
         if r > 0.7:
             determiner = lex.A if r < 0.8 else lex.THIS
-            if r > 0.87 and noun in _OWNED:
+            if r > 0.87 and noun in OWNED:
                 determiner = self.possessive(owner, near)
         return NounPhrase(determiner, noun, False, self.adjectives(noun, 0.18))
 

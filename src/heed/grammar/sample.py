@@ -102,11 +102,11 @@ class Sampler(Clauses):
         elif r < 0.70:
             conjunction, group, inner = lex.WHEN_NOW, "simple present", "simple present"
         elif r < 0.80:
-            conjunction, group, inner = lex.WHEN_THEN, "past", "past"
+            conjunction, group, inner = lex.WHEN_THEN, "past", "simple past"
         elif r < 0.86:
             conjunction, group, inner = lex.WHILE, "past", "while"
         elif r < 0.93:
-            conjunction, group, inner = lex.BEFORE, "past", "past"
+            conjunction, group, inner = lex.BEFORE, "simple past", "simple past"
         else:
             conjunction, group, inner = lex.AFTER, "past", "after"
         if not group:

@@ -46,7 +46,7 @@ hungry | hungrig | person animal | state
 thirsty | durstig | person pet | state
 tired | müde/müd | person pet | state
 sick | krank | person animal | state
-healthy | gesund | young pet farm | state
+healthy | gesund | young pet cattle | state
 happy happier | glücklich glücklicher | person pet | state
 sad | traurig | person tale dog | state
 angry | wütend | person | state

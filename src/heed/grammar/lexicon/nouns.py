@@ -58,10 +58,10 @@ dog | der Hund Hundes Hunde | it pet tailed
 cat | die Katze Katze Katzen | it pet tailed
 horse | das Pferd Pferdes Pferde | it pet tailed
 rabbit | das Kaninchen Kaninchens Kaninchen | it pet tailed
-cow | die Kuh Kuh Kühe | it farm tailed
-pig | das Schwein Schweins Schweine | it farm tailed
-goat | die Ziege Ziege Ziegen | it farm tailed
-duck | die Ente Ente Enten | it farm flies
+cow | die Kuh Kuh Kühe | it cattle tailed
+pig | das Schwein Schweins Schweine | it cattle tailed
+goat | die Ziege Ziege Ziegen | it cattle tailed
+duck | die Ente Ente Enten | it cattle flies
 bird | der Vogel Vogels Vögel | it flies
 mouse mice | die Maus Maus Mäuse | it tailed
 fox | der Fuchs Fuchses Füchse | it tailed predator
