@@ -1,0 +1,133 @@
+"""The real command, and a minute model it has trained."""
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+COMMAND = str(Path(sys.executable).with_name("heed"))
+# One thread is quickest for a minute model; no colours or sizes from the terminal the tests run in.
+ENVIRONMENT = {
+    **{key: value for key, value in os.environ.items() if key not in ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TERM")},
+    "OMP_NUM_THREADS": "1",
+    "TERM": "xterm",
+}
+MINUTE = {
+    "model.encoder_layers": 1,
+    "model.decoder_layers": 1,
+    "model.d_model": 16,
+    "model.d_ff": 32,
+    "model.h": 2,
+    "model.dropout": 0.1,
+    "model.max_length": 60,
+    "text.vocab_size": 300,
+    "train.batch_tokens": 600,
+    "train.max_steps": 40,
+    "train.warmup_steps": 20,
+    "train.learning_rate_factor": 0.3,
+    "train.log_every": 10,
+    "train.save_every": 10,
+    "train.validate_every": 20,
+    "decode.extra_length": 5,
+}
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command left: exit code, bytes of both streams as text."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        """Lines of standard output, as `\\n` and nothing else ends them."""
+        assert self.out == "" or self.out.endswith("\n")
+        return self.out.split("\n")[:-1]
+
+
+def heed(*arguments: object, given: str | bytes = b"", timeout: float = 120) -> Done:
+    """Run the command to its end."""
+    given = given.encode() if isinstance(given, str) else given
+    done = subprocess.run(
+        [COMMAND, *map(str, arguments)], input=given, capture_output=True, env=ENVIRONMENT, timeout=timeout
+    )
+    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def started(*arguments: object, **streams: object) -> subprocess.Popen[bytes]:
+    """Begin to run the command, with a pipe for each stream not given."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
+    return subprocess.Popen([COMMAND, *map(str, arguments)], env=ENVIRONMENT, **pipes)  # type: ignore[call-overload, no-any-return]
+
+
+def settings(**changes: object) -> list[str]:
+    """The minute model's `--set` arguments; `train__max_steps=5` changes one."""
+    merged = {**MINUTE, **{key.replace("__", "."): value for key, value in changes.items()}}
+    return [word for key, value in merged.items() for word in ("--set", f"{key}={value}")]
+
+
+def write_lines(path: Path, lines: list[str]) -> Path:
+    path.write_bytes("".join(f"{line}\n" for line in lines).encode())
+    return path
+
+
+def letters(seed: int, n: int) -> list[str]:
+    chance = random.Random(seed)
+    return [" ".join(chance.choices("abcd", k=chance.randint(2, 6))) for _ in range(n)]
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Letters, and the same reversed."""
+    folder = tmp_path_factory.mktemp("corpus")
+    train = letters(1, 300)
+    valid = [line for line in letters(2, 30) if line not in train][:12]
+    for name, lines in (("train", train), ("valid", valid)):
+        write_lines(folder / f"{name}.src", lines)
+        write_lines(folder / f"{name}.tgt", [line[::-1] for line in lines])
+    return folder
+
+
+@pytest.fixture(scope="session")
+def train_arguments(corpus: Path) -> list[object]:
+    sides = [("--source", "train.src"), ("--target", "train.tgt")]
+    sides += [("--valid-source", "valid.src"), ("--valid-target", "valid.tgt")]
+    return ["train", *(word for option, name in sides for word in (option, corpus / name)), "--preset", "tiny"]
+
+
+@dataclass(frozen=True)
+class Trained:
+    path: Path
+    done: Done
+
+
+TrainRun = Callable[..., Trained]
+
+
+@pytest.fixture(scope="session")
+def train_run(train_arguments: list[object], tmp_path_factory: pytest.TempPathFactory) -> TrainRun:
+    def train(**changes: object) -> Trained:
+        path = tmp_path_factory.mktemp("runs") / "run"
+        done = heed(*train_arguments, "--out", path, *settings(**changes))
+        assert done.code == 0, done.err
+        return Trained(path, done)
+
+    return train
+
+
+@pytest.fixture(scope="session")
+def trained(train_run: TrainRun) -> Trained:
+    return train_run()
+
+
+@pytest.fixture(scope="session")
+def second(train_run: TrainRun, trained: Trained) -> Trained:
+    """Another model of the same vocabulary."""
+    return train_run(train__seed=2, train__max_steps=20, text__tokenizer=trained.path / "tokenizer.model")
