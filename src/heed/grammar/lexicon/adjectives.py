@@ -89,5 +89,5 @@ wrong | falsch | answer word key street train bus door ticket | absolute
 dark | dunkel/dunkl | room forest street church
 bright | hell | room lamp
 deep | tief | water cellar forest
-high higher | hoch/hoh höher | mountain tower wall bridge
+high higher | hoch/hoh höher | mountain tower wall bridge tree house castle church gate
 """

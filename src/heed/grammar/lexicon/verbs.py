@@ -56,10 +56,10 @@ have had had | haben hat hatte gehabt | person > thing pet clothes vehicle kin t
 want | wollen will wollte gewollt | person > thing food drink clothes pet money | stative
 miss | vermissen | person > kin pet city village | stative
 understand understood understood | verstehen versteht verstand verstanden | person > person task text | stative event
-find found found | finden findet fand gefunden | person > thing animal money text answer clothes child building | stative event
+find found found | finden findet fand gefunden | person > thing animal money text answer clothes child | stative event
 look @for | suchen | person > thing animal money text clothes person building | order
 lose lost lost | verlieren verliert verlor verloren | person > small thing money clothes text | stative event
-forget forgot forgotten | vergessen vergisst vergaß vergessen | person > small text word dream answer umbrella | stative event
+forget forgot forgotten | vergessen vergisst vergaß vergessen | person > small text word dream umbrella | stative event
 visit | besuchen | person > person city village sight school farm | order nowhere
 meet met met | treffen trifft traf getroffen | person > person |
 greet | begrüßen | person > person | joy peace
