@@ -72,6 +72,10 @@ class RunFolder:
         config = config_from_dict(read_json(path / "config.json"), str(path / "config.json"))
         return cls(path, config, Tokenizer.load(path / "tokenizer.model"))
 
+    def change_config(self, config: Config) -> None:
+        write_json(self.path / "config.json", config.to_dict())
+        self.config = config
+
     @property
     def events_path(self) -> Path:
         return self.path / "events.jsonl"

@@ -191,7 +191,7 @@ def test_ctrl_c_saves_and_resuming_ends_as_if_nothing_had_happened(
 def test_resuming_takes_no_other_settings(trained: Trained) -> None:
     done = heed("train", "--resume", trained.path, "--set", "train.max_steps=5")
     assert done.code == 2
-    assert "--resume goes on with a run as it was begun; it takes no other settings" in done.err
+    assert "--resume goes on with a run as it was begun; only train.max_steps" in done.err
 
 
 # --- bad input --------------------------------------------------------------------------------------------

@@ -135,6 +135,15 @@ def test_resumed_equals_uninterrupted(corpus, tmp_path, stop, monkeypatch):
     assert RunFolder.open(tmp_path / "parts").best() == RunFolder.open(tmp_path / "whole").best()
 
 
+def test_a_run_made_longer_equals_a_long_run(corpus, tmp_path):
+    train(small_run(corpus), tmp_path / "long")
+    train(small_run(corpus, max_steps=7), tmp_path / "short")
+    outcome = resume(tmp_path / "short", max_steps=12)
+    assert (outcome.reason, outcome.step) == ("finished", 12)
+    assert_same(last_weights(tmp_path / "short"), last_weights(tmp_path / "long"))
+    assert RunFolder.open(tmp_path / "short").config.train.max_steps == 12
+
+
 def test_the_same_seed_is_the_same_run_and_another_is_not(corpus, tmp_path):
     for name, seed in (("one", 1), ("again", 1), ("other", 2)):
         train(small_run(corpus, max_steps=3, seed=seed), tmp_path / name)

@@ -17,6 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "      --preset tiny --out runs/x\n"
         "  heed train config.toml --set train.max_steps=600 --out runs/y\n"
         "  heed train --resume runs/x\n"
+        "  heed train --resume runs/x --set train.max_steps=20000\n"
         "\nsettings: docs/config.md lists every section.key for --set and config files"
     )
     parser.add_argument("config", nargs="?", type=Path, help="a TOML file, or a run folder's config.json")
@@ -48,11 +49,15 @@ def run(args: argparse.Namespace) -> int:
     }
     given = {key: value for key, value in files.items() if value is not None}
     if args.resume is not None:
-        if given or args.config or args.preset or args.out or args.set:
-            raise ConfigError("--resume goes on with a run as it was begun; it takes no other settings")
+        changes = parse_overrides(args.set)
+        longer = changes.pop("train", {})
+        if given or args.config or args.preset or args.out or changes or longer.keys() - {"max_steps", "patience"}:
+            raise ConfigError(
+                "--resume goes on with a run as it was begun; only train.max_steps and train.patience can be --set anew"
+            )
         from heed.train.loop import resume
 
-        outcome = resume(args.resume)
+        outcome = resume(args.resume, **longer)
     else:
         settings = {} if args.config is None else read_config(args.config)
         base: Config = preset(args.preset or settings.get("preset", "base"))

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from heed.checkpoint import read_manifest, read_tensors
-from heed.config import Config
+from heed.config import Config, build_config
 from heed.data.batch import make_batch
 from heed.data.batching import BatchPlan
 from heed.data.corpus import ParallelText, evenly_spaced_lines, overlap
@@ -88,9 +88,15 @@ def train(config: Config, out: Path) -> Outcome:
     return _Training(run, text, store, valid).go_on()
 
 
-def resume(out: Path) -> Outcome:
-    """Go on with a training where its newest checkpoint stands."""
+def resume(out: Path, *, max_steps: int | None = None, patience: int | None = None) -> Outcome:
+    """Go on with a training where its newest checkpoint stands, for longer than first planned if asked to.
+
+    Nothing else of a run can change: it would be another run.
+    """
     run = RunFolder.open(out)
+    longer = {key: n for key, n in (("max_steps", max_steps), ("patience", patience)) if n is not None}
+    if longer:
+        run.change_config(build_config(run.config, ("resume", {"train": longer})))
     text = ParallelText(run.config.data.train_source, run.config.data.train_target)
     text.count()
     store = encode_pairs(text, run.tokenizer, run.config.model.max_length)
