@@ -1,6 +1,7 @@
 import json
 import math
 import os
+import re
 import select
 import shutil
 import signal
@@ -215,6 +216,20 @@ def test_samples_are_reproducible(trained: Trained, source: Path, tmp_path: Path
     write_lines(source, lines)
     top = translated(tmp_path, trained.path, source, "--sample", "--top-k", 1)
     assert top == translated(tmp_path, trained.path, source, "--greedy")
+
+
+@pytest.mark.parametrize("options", [["--sample", "--json"], ["--n-best", 2], ["--prefixes"]])
+def test_portions_change_nothing(
+    trained: Trained, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[object]
+) -> None:
+    """Line numbers, random streams and prefixes go on from one portion to the next."""
+    if options == ["--prefixes"]:
+        options = ["--prefixes", write_lines(tmp_path / "prefixes", [line[:3] for line in letters(8, 8)])]
+    found = []
+    for size in (1000, 3, 1):
+        monkeypatch.setattr("heed.cli.translate._AT_ONCE", size)
+        found.append([re.sub(r"-?\d+\.\d+", "", line) for line in translated(tmp_path, trained.path, source, *options)])
+    assert found[0] == found[1] == found[2]
 
 
 def test_an_ensemble(trained: Trained, second: Trained, source: Path, tmp_path: Path) -> None:
