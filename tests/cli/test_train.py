@@ -189,9 +189,10 @@ def test_ctrl_c_saves_and_resuming_ends_as_if_nothing_had_happened(
 
 
 def test_resuming_takes_no_other_settings(trained: Trained) -> None:
-    done = heed("train", "--resume", trained.path, "--set", "train.max_steps=5")
-    assert done.code == 2
-    assert "--resume goes on with a run as it was begun; only train.max_steps" in done.err
+    for more in (["--set", "train.seed=5"], ["--set", "model.h=4"], ["--preset", "base"], ["--out", "x"]):
+        done = heed("train", "--resume", trained.path, *more)
+        assert done.code == 2
+        assert "--resume goes on with a run as it was begun; only train.max_steps" in done.err
 
 
 # --- bad input --------------------------------------------------------------------------------------------

@@ -82,6 +82,7 @@ def test_what_is_not_utf8_is_named(tmp_path: Path) -> None:
         list(text)
 
 
+@pytest.mark.timeout(20)  # whoever opens a pipe without a writer waits for ever
 def test_what_can_be_read_once_only_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in ("-", str(tmp_path / "pipe")):
