@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 COMMAND = str(Path(sys.executable).with_name("heed"))
-# One thread is quickest for a minute model; no colours or sizes from the terminal the tests run in.
+# One thread is quickest for a minute model; nothing from the terminal or the settings the tests run in.
+_NOT_OURS = {"COLUMNS", "FORCE_COLOR", "NO_COLOR", "TERM", "PYTHONUNBUFFERED"}
 ENVIRONMENT = {
-    **{key: value for key, value in os.environ.items() if key not in ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TERM")},
+    **{key: value for key, value in os.environ.items() if key not in _NOT_OURS},
     "OMP_NUM_THREADS": "1",
     "TERM": "xterm",
 }
