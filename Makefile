@@ -24,7 +24,7 @@ demo: $(READY)  ## Train a small English-German translator on built-in data and 
 	$(BIN)/heed demo
 
 test: $(READY)  ## Run the tests
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n auto --maxprocesses 4
 
 test-slow: $(READY)  ## Run the tests that take minutes
 	$(BIN)/python -m pytest -m slow --timeout 1800

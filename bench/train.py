@@ -21,10 +21,11 @@ from heed.data.batching import BatchPlan
 from heed.data.store import encode_pairs
 from heed.model.positions import sinusoids
 from heed.model.transformer import Transformer
+from heed.symbols import PAD
 from heed.text.lines import read_lines
-from heed.text.tokenizer import PAD, Tokenizer
-from heed.train.memory import keep_freed_memory
-from heed.train.step import make_optimizer, train_step
+from heed.text.tokenizer import Tokenizer
+from heed.training.memory import keep_freed_memory
+from heed.training.step import make_optimizer, train_step
 
 
 class PlainTransformer(nn.Module):

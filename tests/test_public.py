@@ -54,6 +54,11 @@ def test_every_name_can_be_imported_by_itself() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
+def test_no_submodule_hides_a_name() -> None:
+    """Importing `heed.x` makes `x` an attribute of heed, whatever `x` was before."""
+    assert not PUBLIC & {path.stem for path in SOURCE.iterdir() if path.stem not in ("__init__", "__main__")}
+
+
 @pytest.mark.parametrize("name", sorted(PUBLIC - {"__version__"}))
 def test_every_name_is_explained(name: str) -> None:
     thing = fresh(name)

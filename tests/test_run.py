@@ -1,5 +1,6 @@
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -180,16 +181,23 @@ def test_another_vocabulary_is_refused(run: RunFolder) -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"d_ff": 16}, r"does not fit its config\.json and vocabulary: \S+ is \(.*\), they ask for \(.*\)"),
-        ({"encoder_layers": 2}, r"does not fit its config\.json: \d+ other weights, such as "),
+        ({"d_ff": 16}, r"does not fit .*config\.json: it was trained with model d_ff = \d+; put back"),
+        ({"encoder_layers": 2}, r"it was trained with model encoder_layers = 1; put back"),
+        ({"h": 4, "norm": "pre"}, r"model h = \d, norm = post; put back"),  # the shapes would fit another h
     ],
 )
-def test_weights_that_do_not_fit_the_config(run: RunFolder, change: dict[str, int], complaint: str) -> None:
+def test_a_changed_config_is_refused(run: RunFolder, change: dict[str, int], complaint: str) -> None:
     settings = run.config.to_dict()
     settings["model"] |= change
     write_json(run.path / "config.json", settings)
     with pytest.raises(CheckpointError, match=complaint):
         RunFolder.open(run.path).load_model()
+
+
+def test_weights_of_another_build_do_not_fit(config: Config, pieces: Tokenizer) -> None:
+    deeper = Transformer(replace(config.model, encoder_layers=2), len(pieces))
+    with pytest.raises(CheckpointError, match=r"does not fit its config\.json: \d+ other weights, such as "):
+        load_weights(make_model(config, pieces, 0), dict(deeper.state_dict()), "x")
 
 
 def test_weights_of_another_vocabulary_size_do_not_fit(config: Config, pieces: Tokenizer) -> None:

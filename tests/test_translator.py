@@ -8,8 +8,8 @@ from heed.config import DecodeConfig
 from heed.decode.sampling import Sampling
 from heed.errors import DecodeError
 from heed.model.transformer import Transformer
+from heed.symbols import EOS, PAD
 from heed.text.normalize import normalize
-from heed.text.tokenizer import EOS, PAD
 from heed.translator import Translator
 from tests.conftest import small_config
 

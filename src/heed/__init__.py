@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from heed.errors import HeedError as HeedError
     from heed.model.transformer import Transformer as Transformer
     from heed.text.tokenizer import Tokenizer as Tokenizer
-    from heed.train.loop import resume as resume
-    from heed.train.loop import train as train
+    from heed.training.loop import resume as resume
+    from heed.training.loop import train as train
     from heed.translator import Attention as Attention
     from heed.translator import Translation as Translation
     from heed.translator import Translator as Translator
@@ -37,8 +37,8 @@ _HOME = {
     "Translator": "heed.translator",
     "load": "heed.translator",
     "preset": "heed.config",
-    "resume": "heed.train.loop",
-    "train": "heed.train.loop",
+    "resume": "heed.training.loop",
+    "train": "heed.training.loop",
 }
 
 __all__ = [*sorted(_HOME), "__version__"]  # noqa: PLE0604

@@ -11,6 +11,7 @@ checkpoints/average-00000600/   mean weights of the last checkpoints (section 6.
 import hashlib
 import re
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +89,8 @@ class RunFolder:
     def step_path(self, step: int) -> Path:
         return self.path / "checkpoints" / f"step-{step:08d}"
 
-    def save_step(self, step: int, tensors: dict[str, dict[str, Tensor]], state: dict[str, Any]) -> None:
-        write_checkpoint(self.step_path(step), tensors, {"step": step, "state": state, **self._fingerprint()})
+    def save_step(self, step: int, tensors: dict[str, dict[str, Tensor]], info: dict[str, Any]) -> None:
+        write_checkpoint(self.step_path(step), tensors, {"step": step, **info, **self._fingerprint()})
 
     def save_average(self, steps: list[int]) -> Path:
         """The mean of these steps' weights, as a checkpoint of its own."""
@@ -138,15 +139,26 @@ class RunFolder:
         return model.eval()
 
     def check_fingerprint(self, path: Path) -> None:
-        """Weights mean nothing with another vocabulary."""
-        if read_manifest(path).get("tokenizer") != self._fingerprint()["tokenizer"]:
+        """Weights mean nothing with another vocabulary, and little in a model of another build."""
+        manifest, own = read_manifest(path), self._fingerprint()
+        if manifest.get("tokenizer") != own["tokenizer"]:
             raise CheckpointError(
                 f"{path}: was trained with another vocabulary than {self.path / 'tokenizer.model'}; "
                 "put back the file that belongs to this run"
             )
+        if manifest.get("model") != own["model"]:
+            then = manifest.get("model") or {}
+            other = [f"{key} = {then.get(key)}" for key, value in own["model"].items() if then.get(key) != value]
+            raise CheckpointError(
+                f"{path}: does not fit {self.path / 'config.json'}: it was trained with model {', '.join(other)}; "
+                "put back the file that belongs to this run"
+            )
 
-    def _fingerprint(self) -> dict[str, str]:
-        return {"tokenizer": hashlib.sha256(self.tokenizer.model).hexdigest()}
+    def _fingerprint(self) -> dict[str, Any]:
+        return {
+            "tokenizer": hashlib.sha256(self.tokenizer.model).hexdigest(),
+            "model": asdict(self.config.model),
+        }
 
 
 def load_weights(model: Transformer, weights: dict[str, Tensor], name: str) -> None:

@@ -21,8 +21,9 @@ from heed.errors import DecodeError
 from heed.model.cache import Cache, Memory
 from heed.model.transformer import AttentionWeights, Transformer
 from heed.run import RunFolder
+from heed.symbols import EOS, PAD, UNK
 from heed.text.split import Part, split_to_fit
-from heed.text.tokenizer import EOS, PAD, UNK, Tokenizer
+from heed.text.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@ import torch
 
 from heed.data.batch import batch_of_ids, make_batch, pad
 from heed.data.store import PairStore, Sequences
-from heed.text.tokenizer import EOS, PAD
+from heed.symbols import EOS, PAD
 
 
 def sequences(*ids: list[int]) -> Sequences:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from heed.data.store import encode_pairs
-from heed.text.tokenizer import EOS, Tokenizer
+from heed.symbols import EOS
+from heed.text.tokenizer import Tokenizer
 
 
 @pytest.fixture(scope="module")

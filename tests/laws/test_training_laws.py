@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from heed.checkpoint import read_tensors
+from heed.checkpoint import read_manifest, read_tensors
 from heed.config import Config, DecodeConfig, TextConfig, TrainConfig, build_config
 from heed.data.batch import batch_of_ids
+from heed.errors import CheckpointError
 from heed.model.transformer import Transformer
 from heed.run import RunFolder
-from heed.train.loop import resume, train
-from heed.train.step import accumulate_gradients, make_optimizer, train_step
+from heed.training.loop import resume, train
+from heed.training.step import accumulate_gradients, make_optimizer, train_step
 from heed.translator import load
 from tests.conftest import VOCABULARY, small_config
 
@@ -119,7 +120,7 @@ def test_resumed_equals_uninterrupted(corpus, tmp_path, stop, monkeypatch):
     config = small_run(corpus)
     train(config, tmp_path / "whole")
 
-    from heed.train import loop
+    from heed.training import loop
 
     def ask_to_stop_after(self, update=loop._Training._update):
         update(self)
@@ -133,6 +134,17 @@ def test_resumed_equals_uninterrupted(corpus, tmp_path, stop, monkeypatch):
     assert (outcome.reason, outcome.step) == ("finished", 12)
     assert_same(last_weights(tmp_path / "parts"), last_weights(tmp_path / "whole"))
     assert RunFolder.open(tmp_path / "parts").best() == RunFolder.open(tmp_path / "whole").best()
+
+
+def test_stopped_before_the_first_step(corpus, tmp_path, monkeypatch):
+    from heed.training import loop
+
+    monkeypatch.setattr(loop._StopRequest, "__init__", lambda self: setattr(self, "asked", True))
+    assert train(small_run(corpus), tmp_path / "run").reason == "interrupted"
+    monkeypatch.undo()
+    train(small_run(corpus), tmp_path / "whole")
+    assert resume(tmp_path / "run").reason == "finished"
+    assert_same(last_weights(tmp_path / "run"), last_weights(tmp_path / "whole"))
 
 
 def test_a_run_made_longer_equals_a_long_run(corpus, tmp_path):
@@ -180,6 +192,33 @@ def test_without_validation_the_average_or_the_last_is_best(corpus, tmp_path):
         )
         train(config, tmp_path / name)
         assert RunFolder.open(tmp_path / name).best()["checkpoint"] == expected
+    resume(tmp_path / "short", max_steps=6)
+    assert RunFolder.open(tmp_path / "short").best()["checkpoint"] == "step-00000006"
+
+
+def test_a_resumed_validation_is_not_counted_twice(corpus, tmp_path):
+    """Patience goes by validations made, whether or not they were better, and a resume repeats none."""
+    config = small_run(corpus, max_steps=8, validate_every=2, patience=9, learning_rate_factor=1e-9)
+    train(config, tmp_path / "run")
+    steps = [8, *(step for step in RunFolder.open(tmp_path / "run").steps() if step % 2 == 0)]
+    for step in steps:
+        state = read_manifest(RunFolder.open(tmp_path / "run").step_path(step))["state"]
+        assert state["validated_step"] == step
+    before = (tmp_path / "run" / "events.jsonl").read_text().count('"validation"')
+    resume(tmp_path / "run")
+    after = (tmp_path / "run" / "events.jsonl").read_text().count('"validation"')
+    assert after == before + 1  # the average alone
+
+
+def test_a_changed_corpus_is_refused_on_resume(corpus, tmp_path):
+    for name in "ab":
+        (tmp_path / name).write_bytes((corpus / name).read_bytes())
+    train(small_run(tmp_path, max_steps=3), tmp_path / "run")
+    lines = (tmp_path / "a").read_text().splitlines()
+    lines[7], lines[8] = lines[8], lines[7]
+    (tmp_path / "a").write_text("".join(f"{line}\n" for line in lines))
+    with pytest.raises(CheckpointError, match="not the text this run was begun with"):
+        resume(tmp_path / "run")
 
 
 def test_validation_perplexity_is_forced_decoding(corpus, tmp_path):

@@ -9,8 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from heed.errors import DataError, TokenizerError
+from heed.symbols import EOS, N_SPECIAL, PAD, UNK
 from heed.text.normalize import normalize
-from heed.text.tokenizer import EOS, N_SPECIAL, PAD, UNK, Tokenizer
+from heed.text.tokenizer import Tokenizer
 
 RANDOM = random.Random(7)
 WORDS = ["".join(RANDOM.choices("abcdefghijä", k=RANDOM.randint(2, 7))) for _ in range(150)]

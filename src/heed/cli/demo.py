@@ -26,8 +26,8 @@ def run(args: argparse.Namespace) -> int:
     from heed.evaluate import Bleu, score
     from heed.grammar import TYPED_BY_PEOPLE
     from heed.text.lines import read_lines
-    from heed.train.loop import train
-    from heed.train.memory import keep_freed_memory
+    from heed.training.loop import train
+    from heed.training.memory import keep_freed_memory
     from heed.translator import load
 
     keep_freed_memory()

@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from heed.config import Config, build_config, parse_overrides, preset, read_config
     from heed.errors import ConfigError
-    from heed.train.memory import keep_freed_memory
+    from heed.training.memory import keep_freed_memory
 
     keep_freed_memory()
     files = {
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
             raise ConfigError(
                 "--resume goes on with a run as it was begun; only train.max_steps and train.patience can be --set anew"
             )
-        from heed.train.loop import resume
+        from heed.training.loop import resume
 
         outcome = resume(args.resume, **longer)
     else:
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         config = build_config(base, *layers)
         if args.out is None:
             raise ConfigError("where to? Name a new run folder with --out, such as --out runs/x")
-        from heed.train.loop import train
+        from heed.training.loop import train
 
         outcome = train(config, args.out)
     return 130 if outcome.reason == "interrupted" else 0

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from heed.data.store import PairStore
-from heed.text.tokenizer import EOS, PAD
+from heed.symbols import EOS, PAD
 
 
 @dataclass(frozen=True)

@@ -64,10 +64,9 @@ def evenly_spaced_lines(text: ParallelText, n_pairs: int, at_most: int) -> Itera
         yield target
 
 
-def overlap(train: ParallelText, valid: ParallelText) -> int:
-    """How many validation pairs stand in the training text too, letter for letter."""
-    pairs = list(valid)
-    shared = set(pairs).intersection(train) - {("", "")}
+def overlap(train: ParallelText, pairs: list[tuple[str, str]]) -> int:
+    """How many of these (validation) pairs stand in the training text too, letter for letter."""
+    shared = set(pairs).intersection(train)
     return sum(pair in shared for pair in pairs)
 
 

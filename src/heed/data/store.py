@@ -1,5 +1,6 @@
 """A parallel corpus as ids, in four flat arrays: no Python object per sentence."""
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -7,7 +8,8 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from heed.text.tokenizer import EOS, Tokenizer
+from heed.symbols import EOS
+from heed.text.tokenizer import Tokenizer
 
 _LINES_AT_ONCE = 10_000
 
@@ -45,6 +47,15 @@ class PairStore:
 
     def __len__(self) -> int:
         return len(self.source)
+
+    @property
+    def checksum(self) -> str:
+        """The same for the same pairs in the same order only."""
+        digest = hashlib.sha256()
+        for side in (self.source, self.target):
+            digest.update(side.starts.tobytes())
+            digest.update(side.ids.tobytes())
+        return digest.hexdigest()
 
 
 def encode_pairs(pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer, max_length: int) -> PairStore:

@@ -20,8 +20,8 @@ class Sampling:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        if self.temperature <= 0 or self.top_k < 0 or not 0 < self.top_p <= 1:
-            raise ValueError(f"{self}: needs temperature > 0, top_k >= 0, 0 < top_p <= 1")
+        if not self.temperature > 0 or self.top_k < 0 or not 0 < self.top_p <= 1 or self.seed < 0:
+            raise ValueError(f"{self}: needs temperature > 0, top_k >= 0, 0 < top_p <= 1, seed >= 0")
 
 
 def sample(

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from heed.text.tokenizer import PAD
+from heed.symbols import PAD
 
 
 class SharedEmbedding(nn.Module):

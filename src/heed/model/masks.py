@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from heed.text.tokenizer import PAD
+from heed.symbols import PAD
 
 
 def padding_mask(ids_BM: Tensor) -> Tensor | None:

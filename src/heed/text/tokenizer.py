@@ -12,12 +12,8 @@ from pathlib import Path
 import sentencepiece
 
 from heed.errors import TokenizerError
+from heed.symbols import EOS, N_SPECIAL, PAD, UNK
 from heed.text.normalize import normalize
-
-# The special ids, defined here and nowhere else. There is no start symbol: decoding starts from PAD, which
-# embeds to the zero vector, as in the authors' code. UNK exists because sentencepiece insists on one.
-PAD, EOS, UNK = 0, 1, 2
-N_SPECIAL = 3
 
 # Sentencepiece skips lines over 4192 bytes and aborts the process on a word of 65536 characters. Learning
 # counts words only, so lines are handed over in chunks below both limits and nothing is skipped.

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any, TextIO
 
-from heed.train.step import StepResult
+from heed.training.step import StepResult
 
 
 class Log:

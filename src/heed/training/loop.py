@@ -22,14 +22,14 @@ from heed.data.batch import make_batch
 from heed.data.batching import BatchPlan
 from heed.data.corpus import ParallelText, evenly_spaced_lines, overlap
 from heed.data.store import PairStore, encode_pairs
-from heed.errors import ConfigError, DataError, TrainingError
+from heed.errors import CheckpointError, ConfigError, DataError, TrainingError
 from heed.model.transformer import Transformer
 from heed.run import RunFolder, load_weights
 from heed.text.tokenizer import Tokenizer
-from heed.train.log import Log
-from heed.train.schedule import learning_rate
-from heed.train.step import make_optimizer, train_step
-from heed.train.validate import Interrupted, Validation, validate
+from heed.training.log import Log
+from heed.training.schedule import learning_rate
+from heed.training.step import make_optimizer, train_step
+from heed.training.validate import Interrupted, Validation, validate
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Progress:
     step: int = 0  # updates made
     validated_step: int = 0  # the last step validated
     best_step: int = 0  # the best one of them, and its scores
-    best_perplexity: float = float("inf")
-    best_bleu: float = -1.0
+    best_perplexity: float = 0.0
+    best_bleu: float = 0.0
     validations_since_best: int = 0
 
     @property
@@ -81,9 +81,7 @@ def train(config: Config, out: Path) -> Outcome:
         tokenizer = Tokenizer.learn(lines, config.text.vocab_size, config.text.character_coverage)
         if len(tokenizer) < config.text.vocab_size:
             say(f"the text has only {len(tokenizer):,} pieces; the vocabulary has as many")
-    store = encode_pairs(text, tokenizer, config.model.max_length)
-    if not len(store):
-        raise DataError(f"{text.name}: no pair is fit for training ({_left_out(store, config)})")
+    store = _encode(text, tokenizer, config)
     run = RunFolder.create(out, config, tokenizer)
     return _Training(run, text, store, valid).go_on()
 
@@ -99,10 +97,8 @@ def resume(out: Path, *, max_steps: int | None = None, patience: int | None = No
         run.change_config(build_config(run.config, ("resume", {"train": longer})))
     text = ParallelText(run.config.data.train_source, run.config.data.train_target)
     text.count()
-    store = encode_pairs(text, run.tokenizer, run.config.model.max_length)
-    training = _Training(run, text, store, _read_validation(run.config))
-    training.restore()
-    return training.go_on()
+    store = _encode(text, run.tokenizer, run.config)
+    return _Training(run, text, store, _read_validation(run.config)).go_on(restore=True)
 
 
 class _Training:
@@ -124,29 +120,19 @@ class _Training:
 
     # --- what happens -------------------------------------------------------------------------------------
 
-    def go_on(self) -> Outcome:
+    def go_on(self, restore: bool = False) -> Outcome:
         """Train until the end, an early stop, or a request to stop."""
-        config = self.config.train
-        self._announce()
-        reason = "finished"
         with self.stop.listening():
             try:
-                self.model.train()
-                while True:
-                    self._validate_if_due()
-                    self._save_if_due()
-                    if config.patience and self.progress.validations_since_best >= config.patience:
-                        reason = "early"
-                        break
-                    if self.progress.step >= config.max_steps:
-                        break
-                    if self.stop.asked:
-                        raise Interrupted
-                    self._update()
+                if restore:
+                    self._restore()
+                self._announce()
+                reason = self._train()
                 self._finish(reason)
             except Interrupted:
                 reason = "interrupted"
-                self._save()
+                if self.progress.step:
+                    self._save()
                 self.log.event(
                     "interrupted",
                     f"stopped and saved at step {self.progress.step:,}\n"
@@ -157,7 +143,22 @@ class _Training:
                 self.log.close()
         return Outcome(self.run.path, self.progress.step, reason, self.run.best())
 
-    def restore(self) -> None:
+    def _train(self) -> str:
+        """All the steps there are to make; returns why they ended."""
+        config = self.config.train
+        self.model.train()
+        while True:
+            self._validate_if_due()
+            self._save_if_due()
+            if config.patience and self.progress.validations_since_best >= config.patience:
+                return "early"
+            if self.progress.step >= config.max_steps:
+                return "finished"
+            if self.stop.asked:
+                raise Interrupted
+            self._update()
+
+    def _restore(self) -> None:
         """Take up the newest checkpoint; without one, begin at the beginning."""
         steps = self.run.steps()
         if not steps:
@@ -165,6 +166,11 @@ class _Training:
             return
         path = self.run.step_path(steps[-1])
         self.run.check_fingerprint(path)
+        if read_manifest(path)["corpus"] != self.store.checksum:
+            raise CheckpointError(
+                f"{self.text.name}: not the text this run was begun with; put back the old text to go on with "
+                f"{self.run.path}, or begin a new run with the new text"
+            )
         load_weights(self.model, read_tensors(path, "model"), str(path))
         self._restore_optimizer(read_tensors(path, "optimizer"))
         self.progress = Progress(**read_manifest(path)["state"])
@@ -207,7 +213,8 @@ class _Training:
             self._save()
             self._set_best(self.run.step_path(step), found)
         else:
-            self.progress = replace(self.progress, validations_since_best=self.progress.validations_since_best + 1)
+            since_best = self.progress.validations_since_best + 1
+            self.progress = replace(self.progress, validated_step=step, validations_since_best=since_best)
 
     def _validate(self, model: Transformer, name: str) -> Validation:
         began = time.monotonic()
@@ -240,8 +247,6 @@ class _Training:
                 step=step,
             )
         self._average()
-        if self.run.best() is None:  # nothing to judge by
-            self._set_best(self.run.step_path(step), None)
         best = self.run.best() or {}
         scores = f" (validation BLEU {best['bleu']:.2f})" if "bleu" in best else ""
         self.log.event(
@@ -257,12 +262,13 @@ class _Training:
         """Section 6.1: the mean of the last checkpoints competes with the best one."""
         config = self.config.train
         steps = self._regular_steps()[-config.average_last :]
-        if config.average_last < 2 or len(steps) < (2 if self.valid else config.average_last):
+        if not self.valid:  # nothing to judge by
+            enough = 1 < config.average_last == len(steps)
+            self._set_best(self.run.save_average(steps) if enough else self.run.step_path(self.progress.step), None)
+            return
+        if min(config.average_last, len(steps)) < 2:
             return
         path = self.run.save_average(steps)
-        if not self.valid:
-            self._set_best(path, None)
-            return
         model = Transformer(self.config.model, len(self.run.tokenizer))
         load_weights(model, read_tensors(path, "model"), str(path))
         found = self._validate(model, f"the average of steps {', '.join(map(str, steps))}")
@@ -286,7 +292,7 @@ class _Training:
         if path.exists() and read_manifest(path)["state"] == state:
             return
         tensors = {"model": dict(self.model.state_dict()), "optimizer": self._optimizer_tensors()}
-        self.run.save_step(step, tensors, state)
+        self.run.save_step(step, tensors, {"state": state, "corpus": self.store.checksum})
         self.log.event("checkpoint", step=step)
         self._delete_old()
 
@@ -338,8 +344,7 @@ class _Training:
         if self.n_long_valid:
             self.log.warn(f"not validated on: {self.n_long_valid:,} pairs longer than {config.model.max_length} pieces")
         if self.valid:
-            valid = ParallelText(config.data.valid_source, config.data.valid_target)
-            shared = overlap(self.text, valid)
+            shared = overlap(self.text, self.valid)
             if shared:
                 self.log.warn(
                     f"{shared:,} of {len(self.valid):,} validation pairs stand in the training text too: "
@@ -381,6 +386,13 @@ def _read_validation(config: Config) -> list[tuple[str, str]]:
     if not pairs:
         raise DataError(f"{text.name}: only blank lines; validation needs at least one pair")
     return pairs
+
+
+def _encode(text: ParallelText, tokenizer: Tokenizer, config: Config) -> PairStore:
+    store = encode_pairs(text, tokenizer, config.model.max_length)
+    if not len(store):
+        raise DataError(f"{text.name}: no pair is fit for training ({_left_out(store, config)})")
+    return store
 
 
 def _left_out(store: PairStore, config: Config) -> str:

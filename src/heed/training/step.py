@@ -10,8 +10,8 @@ import torch
 from heed.config import TrainConfig
 from heed.data.batch import Batch
 from heed.model.transformer import Transformer
-from heed.train.loss import batch_loss
-from heed.train.schedule import learning_rate
+from heed.training.loss import batch_loss
+from heed.training.schedule import learning_rate
 
 
 @dataclass(frozen=True)

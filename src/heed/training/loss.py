@@ -14,7 +14,7 @@ from torch.autograd.function import once_differentiable
 
 from heed.data.batch import Batch
 from heed.model.transformer import Transformer
-from heed.text.tokenizer import PAD
+from heed.symbols import PAD
 
 _PORTION = 4 << 20  # logits at a time: 16 MB of float32
 

@@ -8,8 +8,8 @@ import torch
 
 from heed.data.batch import batch_of_ids
 from heed.model.transformer import Transformer
-from heed.train import loss as loss_module
-from heed.train.loss import batch_loss, label_smoothed_loss
+from heed.training import loss as loss_module
+from heed.training.loss import batch_loss, label_smoothed_loss
 from tests.conftest import VOCABULARY, small_config
 
 

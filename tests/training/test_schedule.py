@@ -2,7 +2,7 @@
 
 import pytest
 
-from heed.train.schedule import learning_rate
+from heed.training.schedule import learning_rate
 
 
 def test_published_values():
