@@ -14,6 +14,7 @@ from heed.model.transformer import Transformer
 from heed.run import RunFolder
 from heed.training.loop import resume, train
 from heed.training.step import accumulate_gradients, make_optimizer, train_step
+from heed.training.stop import StopRequest
 from heed.translator import load
 from tests.conftest import VOCABULARY, small_config
 
@@ -137,9 +138,7 @@ def test_resumed_equals_uninterrupted(corpus, tmp_path, stop, monkeypatch):
 
 
 def test_stopped_before_the_first_step(corpus, tmp_path, monkeypatch):
-    from heed.training import loop
-
-    monkeypatch.setattr(loop._StopRequest, "__init__", lambda self: setattr(self, "asked", True))
+    monkeypatch.setattr(StopRequest, "__init__", lambda self: setattr(self, "asked", True))
     assert train(small_run(corpus), tmp_path / "run").reason == "interrupted"
     monkeypatch.undo()
     train(small_run(corpus), tmp_path / "whole")

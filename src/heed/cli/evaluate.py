@@ -7,6 +7,7 @@ from pathlib import Path
 
 from heed.cli.progress import in_portions, shown
 from heed.cli.score import configure_scoring, named, report
+from heed.cli.translate import configure_model
 
 HELP = "translate a test set and score it: BLEU, chrF, perplexity"
 
@@ -23,13 +24,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  heed evaluate --model runs/x --source test.en --reference test.de\n"
         "  heed evaluate --model runs/x --source test.en --reference test.de --baseline other.de --json"
     )
-    parser.add_argument(
-        "--model", action="append", required=True, metavar="FOLDER", help="a run folder; several make an ensemble"
-    )
-    parser.add_argument("--checkpoint", default="best", help="best (default), last, or a name such as step-00000500")
+    configure_model(parser)
     parser.add_argument("--source", default="-", metavar="FILE", help="the test set (default: standard input)")
-    parser.add_argument("--beam", type=int, metavar="N", help="hypotheses kept; 1 is greedy (default: the run's, 4)")
-    parser.add_argument("--alpha", type=float, metavar="X", help="length penalty (default: the run's, 0.6)")
     parser.add_argument("--output", type=Path, metavar="FILE", help="keep the translations in this file")
     configure_scoring(parser)
 

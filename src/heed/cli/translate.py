@@ -28,15 +28,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  echo 'A man is riding a bike.' | heed translate --model runs/x --n-best 3 --scores\n"
         "  heed translate --model runs/x --model runs/y --beam 8 --json < in.txt"
     )
-    parser.add_argument(
-        "--model", action="append", required=True, metavar="FOLDER", help="a run folder; several make an ensemble"
-    )
-    parser.add_argument("--checkpoint", default="best", help="best (default), last, or a name such as step-00000500")
+    configure_model(parser)
     parser.add_argument("--input", default="-", metavar="FILE", help="read this instead of standard input")
     parser.add_argument("--output", metavar="FILE", help="write this instead of standard output")
-    parser.add_argument("--beam", type=int, metavar="N", help="hypotheses kept; 1 is greedy (default: the run's, 4)")
     parser.add_argument("--greedy", action="store_true", help="the same as --beam 1")
-    parser.add_argument("--alpha", type=float, metavar="X", help="length penalty (default: the run's, 0.6)")
     parser.add_argument("--sample", action="store_true", help="draw at random instead of searching")
     parser.add_argument("--temperature", type=float, default=1.0, metavar="X", help="with --sample; below 1 is sharper")
     parser.add_argument("--top-k", type=int, default=0, metavar="K", help="with --sample: the k most probable only")
@@ -52,6 +47,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scores", action="store_true", help="write each line as score, tab, text")
     parser.add_argument("--prefixes", metavar="FILE", help="line n is what the translation of line n must begin with")
     parser.add_argument("--json", action="store_true", help="write each line as a JSON object")
+
+
+def configure_model(parser: argparse.ArgumentParser) -> None:
+    """The arguments `heed translate` and `heed evaluate` share."""
+    parser.add_argument(
+        "--model", action="append", required=True, metavar="FOLDER", help="a run folder; several make an ensemble"
+    )
+    parser.add_argument("--checkpoint", default="best", help="best (default), last, or a name such as step-00000500")
+    parser.add_argument("--beam", type=int, metavar="N", help="hypotheses kept; 1 is greedy (default: the run's, 4)")
+    parser.add_argument("--alpha", type=float, metavar="X", help="length penalty (default: the run's, 0.6)")
 
 
 def run(args: argparse.Namespace) -> int:

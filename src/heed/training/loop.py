@@ -4,11 +4,7 @@ Everything the loop goes by is either in the config or in `Progress`, and every 
 the weights, the optimizer's state and the step number. So a resumed run is the same run.
 """
 
-import signal
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +25,8 @@ from heed.text.tokenizer import Tokenizer
 from heed.training.log import Log
 from heed.training.schedule import learning_rate
 from heed.training.step import make_optimizer, train_step
-from heed.training.validate import Interrupted, Validation, validate
+from heed.training.stop import Interrupted, StopRequest
+from heed.training.validate import Validation, validate
 
 
 @dataclass(frozen=True)
@@ -116,7 +113,7 @@ class _Training:
         self.optimizer = make_optimizer(self.model, run.config.train)
         self.progress = Progress()
         self.log = Log(run.events_path, run.config.train.max_steps)
-        self.stop = _StopRequest()
+        self.stop = StopRequest()
 
     # --- what happens -------------------------------------------------------------------------------------
 
@@ -350,30 +347,6 @@ class _Training:
                     f"{shared:,} of {len(self.valid):,} validation pairs stand in the training text too: "
                     "validation scores will be too good. Take them out of one of the two"
                 )
-
-
-class _StopRequest:
-    """Ctrl-C and SIGTERM as a flag, looked at between two steps; a second Ctrl-C stops at once."""
-
-    def __init__(self) -> None:
-        self.asked = False
-
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        if threading.current_thread() is not threading.main_thread():  # only it may handle signals
-            yield
-            return
-        before = {number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def _ask(self, number: int, frame: object) -> None:
-        if self.asked and number == signal.SIGINT:
-            raise KeyboardInterrupt
-        self.asked = True
 
 
 def _read_validation(config: Config) -> list[tuple[str, str]]:

@@ -8,6 +8,7 @@ from heed.config import DecodeConfig
 from heed.evaluate import Bleu, score
 from heed.model.transformer import Transformer
 from heed.text.tokenizer import Tokenizer
+from heed.training.stop import Interrupted
 from heed.translator import Translator
 
 _AT_ONCE = 200  # sentences between two looks at whether to stop
@@ -29,10 +30,6 @@ class Validation:
     def better_than(self, other: "Validation | None") -> bool:
         """By BLEU; perplexity decides between equals, as between the zeros of the first steps."""
         return other is None or (self.bleu, -self.perplexity) > (other.bleu, -other.perplexity)
-
-
-class Interrupted(Exception):  # noqa: N818 (not an error)
-    """Asked to stop in the middle of a validation."""
 
 
 def validate(
