@@ -134,7 +134,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path, config: Config, pieces: To
 
 
 def test_missing_folders(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="absent: no such run folder; `heed train --out "):
+    with pytest.raises(CheckpointError, match="absent: no such run folder; check the name"):
         RunFolder.open(tmp_path / "absent")
     with pytest.raises(CheckpointError, match=r"not a run folder \(it has no config\.json\)"):
         RunFolder.open(tmp_path)

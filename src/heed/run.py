@@ -67,9 +67,11 @@ class RunFolder:
             CheckpointError: not a run folder, or a damaged one.
         """
         if not path.is_dir():
-            raise CheckpointError(f"{path}: no such run folder; `heed train --out {path}` makes one")
+            raise CheckpointError(f"{path}: no such run folder; check the name, or make one with `heed train`")
         if not (path / "config.json").exists():
-            raise CheckpointError(f"{path}: not a run folder (it has no config.json)")
+            raise CheckpointError(
+                f"{path}: not a run folder (it has no config.json); name the folder given to heed train --out"
+            )
         config = config_from_dict(read_json(path / "config.json"), str(path / "config.json"))
         return cls(path, config, Tokenizer.load(path / "tokenizer.model"))
 

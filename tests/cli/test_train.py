@@ -95,7 +95,7 @@ def test_without_a_terminal_there_are_plain_lines(trained: Trained) -> None:
 
 def test_on_a_terminal_there_is_a_bar(train_arguments: list[object], tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
-    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
     process = started(*train_arguments, "--out", tmp_path / "run", *settings(train__max_steps=20), stderr=theirs)
     os.close(theirs)
     seen = b""
@@ -114,7 +114,9 @@ def test_on_a_terminal_there_is_a_bar(train_arguments: list[object], tmp_path: P
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
     assert b"\x1b[" in seen
     assert "━" in text
-    assert re.search(r"step 20/20 .*loss [\d.]+ · ppl [\d.]+ · lr \S+ · [\d,]+ tok/s · .* left", text)
+    bars = re.findall(r"20/20 .*loss [\d.]+ ppl [\d.e+]+ lr \S+ [\d,]+ tok/s .* left", text)
+    assert bars and max(map(len, bars)) <= 80
+    assert text.index("done after 20 steps") > text.rindex("tok/s")  # what is said last stands last
     assert "tokens/s" not in text  # no plain lines beside the bar
     assert "validation at step 20: perplexity" in text
     assert [event["step"] for event in events_of(tmp_path / "run") if event["event"] == "step"] == [10, 20]

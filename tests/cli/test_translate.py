@@ -337,3 +337,14 @@ def test_different_vocabularies_cannot_vote(trained: Trained, copy: Path, source
     (copy / "tokenizer.model").write_bytes(Tokenizer.learn(["v w x y z"] * 9, 300).model)
     done = heed("translate", "--model", trained.path, "--model", copy, given=source.read_bytes())
     refused(done, f"{trained.path} and {copy} have different vocabularies and cannot vote together")
+
+
+def test_what_is_read_is_not_written_over(trained: Trained, tmp_path: Path) -> None:
+    text = tmp_path / "in.txt"
+    text.write_text("a b\n", encoding="utf-8")
+    done = heed("translate", "--model", trained.path, "--input", text, "--output", tmp_path / "." / "in.txt")
+    assert done.code == 2
+    assert "is a file that is being read" in done.err
+    done = heed("evaluate", "--model", trained.path, "--source", text, "--reference", text, "--output", text)
+    assert done.code == 2
+    assert text.read_text(encoding="utf-8") == "a b\n"

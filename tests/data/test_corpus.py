@@ -102,3 +102,9 @@ def test_overlap_counts_validation_pairs_that_stand_in_training(tmp_path: Path) 
     # b/B is there, twice; a spelt otherwise, c with another translation and d are not.
     valid = [("b", "B"), (" a \x00", "A"), ("c", "X"), ("d", "D"), ("b", "B")]
     assert overlap(train, valid) == 2
+
+
+def test_a_tsv_with_a_target_is_refused() -> None:
+    """The target's words would stand in the source."""
+    with pytest.raises(DataError, match=r"pairs\.tsv\.gz: a \.tsv file holds both languages"):
+        ParallelText("pairs.tsv.gz", "train.de")

@@ -191,7 +191,7 @@ def test_the_file_is_an_ordinary_sentencepiece_model(learnt: Tokenizer) -> None:
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(TokenizerError, match=r"tokenizer\.model: no such file"):
+    with pytest.raises(TokenizerError, match=r"tokenizer\.model: no such sentencepiece model"):
         Tokenizer.load(tmp_path / "tokenizer.model")
 
 

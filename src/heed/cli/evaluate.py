@@ -7,7 +7,7 @@ from pathlib import Path
 
 from heed.cli.progress import in_portions, shown
 from heed.cli.score import configure_scoring, named, report
-from heed.cli.translate import configure_model
+from heed.cli.translate import configure_model, refuse_overwriting
 
 HELP = "translate a test set and score it: BLEU, chrF, perplexity"
 
@@ -41,6 +41,7 @@ def run(args: argparse.Namespace) -> int:
 
     if [args.source, *args.reference, args.baseline].count("-") > 1:
         raise ConfigError("standard input (-, or --source left out) can be read for one of the files only")
+    refuse_overwriting(args.output, args.source, args.baseline, *args.reference)
     translator = load(*args.model, checkpoint=args.checkpoint)
     sources = list(read_lines(args.source))
     if not sources:

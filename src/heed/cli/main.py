@@ -35,7 +35,11 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    args = build_parser().parse_args(arguments)
+    parser = build_parser()
+    if not (sys.argv[1:] if arguments is None else arguments):
+        parser.print_help(sys.stderr)
+        return 2
+    args = parser.parse_args(arguments)
     try:
         code = int(VERBS[args.verb].run(args))
         sys.stdout.flush()  # here, where a closed pipe is no error

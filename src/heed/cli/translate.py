@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "examples:\n"
         "  heed translate --model runs/x < in.txt > out.txt\n"
-        "  echo 'A man is riding a bike.' | heed translate --model runs/x --n-best 3 --scores\n"
+        "  echo 'A man is riding a bike.' | heed translate --model runs/x --n-best 3\n"
         "  heed translate --model runs/x --model runs/y --beam 8 --json < in.txt"
     )
     configure_model(parser)
@@ -71,6 +72,7 @@ def run(args: argparse.Namespace) -> int:
         drawing = Sampling(args.temperature, args.top_k, args.top_p, args.seed) if args.sample else None
     except ValueError as error:
         raise ConfigError(f"--sample: {error}") from None
+    refuse_overwriting(args.output, args.input, args.prefixes)
     translator = load(*args.model, checkpoint=args.checkpoint)
     prefixes = None if args.prefixes is None else read_lines(args.prefixes)
     if args.input == "-":
@@ -104,6 +106,15 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def refuse_overwriting(output: str | Path | None, *inputs: str | None) -> None:
+    """What is being read must not be written over."""
+    from heed.errors import ConfigError
+
+    for path in inputs:
+        if output and path and Path(output).exists() and Path(path).exists() and Path(output).samefile(path):
+            raise ConfigError(f"--output {output} is a file that is being read; give it another name")
+
+
 def _shown(args: argparse.Namespace, number: int, line: str, translation: "Translation") -> Iterator[str]:
     several = translation.alternatives or (translation,)
     if args.json:
@@ -120,7 +131,13 @@ def _plain(translation: "Translation", several: tuple["Translation", ...]) -> di
         return {"text": it.text, "score": it.score, "log_probability": it.log_probability, "pieces": it.pieces}
 
     more = {"alternatives": [one(it) for it in several[1:]]} if len(several) > 1 else {}
-    return {**one(translation), "source_pieces": translation.source_pieces, "finished": translation.finished, **more}
+    return {
+        **one(translation),
+        "source_pieces": translation.source_pieces,
+        "finished": translation.finished,
+        "cuts": translation.cuts,
+        **more,
+    }
 
 
 def _warn(number: int, translation: "Translation") -> None:

@@ -17,6 +17,11 @@ class ParallelText:
     target: str = ""
 
     def __post_init__(self) -> None:
+        if self.target and self.source.removesuffix(".gz").endswith(".tsv"):
+            raise DataError(
+                f"{self.source}: a .tsv file holds both languages, so there can be no target file {self.target}; "
+                "leave one of the two out"
+            )
         if not self.target and not self.source.removesuffix(".gz").endswith(".tsv"):
             raise DataError(
                 f"{self.source}: where is its other language? Give a target file of as many lines, "

@@ -88,11 +88,14 @@ class Tokenizer:
         return cls(model.getvalue())
 
     @classmethod
-    def load(cls, path: Path) -> "Tokenizer":
+    def load(cls, path: str | Path) -> "Tokenizer":
+        """The tokenizer in a file, such as a run folder's `tokenizer.model`."""
         try:
-            return cls(path.read_bytes())
+            return cls(Path(path).read_bytes())
         except FileNotFoundError:
-            raise TokenizerError(f"{path}: no such file; the run folder is not whole") from None
+            raise TokenizerError(
+                f"{path}: no such sentencepiece model; check the path, or fetch the file again"
+            ) from None
         except TokenizerError as error:
             raise TokenizerError(f"{path}: {error}") from None
 

@@ -27,6 +27,8 @@ class Log:
             record = {"event": kind, "time": round(time.time(), 3), **values}
             self._events.write(json.dumps(record, ensure_ascii=False) + "\n")
             self._events.flush()
+        if kind in ("end", "interrupted") and self._bar is not None:
+            self._bar.close()  # what is said last stands last
         if message:
             self.say(message)
 
@@ -88,11 +90,10 @@ class _Bar:
 
         self._console = Console(file=stream)
         self._progress = Progress(
-            TextColumn("step {task.completed:,}/{task.total:,}"),
-            BarColumn(bar_width=None),
+            TextColumn("{task.completed:,}/{task.total:,}"),
+            BarColumn(bar_width=8),
             TextColumn("{task.fields[numbers]}"),
             console=self._console,
-            expand=True,
         )
         self._task = self._progress.add_task("train", total=max_steps, numbers="")
         self._running = False
@@ -104,9 +105,9 @@ class _Bar:
         if not self._running:
             self._progress.start()
             self._running = True
+        # All of it fits 80 columns, whatever the numbers.
         numbers = (
-            f"loss {result.loss:.3f} · ppl {result.perplexity:.2f} · lr {rate:.1e} · "
-            f"{speed:,.0f} tok/s · {duration(left)} left"
+            f"loss {result.loss:.2f} ppl {result.perplexity:.4g} lr {rate:.1e} {speed:,.0f} tok/s {duration(left)} left"
         )
         self._progress.update(self._task, completed=step, numbers=numbers)
 

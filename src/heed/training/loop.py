@@ -4,6 +4,7 @@ Everything the loop goes by is either in the config or in `Progress`, and every 
 the weights, the optimizer's state and the step number. So a resumed run is the same run.
 """
 
+import textwrap
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -55,7 +56,7 @@ class Outcome:
     best: dict[str, Any] | None
 
 
-def train(config: Config, out: Path) -> Outcome:
+def train(config: Config, out: str | Path) -> Outcome:
     """Train from text files into a new run folder.
 
     Raises:
@@ -63,6 +64,7 @@ def train(config: Config, out: Path) -> Outcome:
         CheckpointError: the folder exists already.
         TrainingError: the loss is no longer a number.
     """
+    out = Path(out)
     RunFolder.refuse_existing(out)
     if not config.data.train_source:
         raise ConfigError("nothing to train on: give --source and --target (data.train_source, data.train_target)")
@@ -83,12 +85,12 @@ def train(config: Config, out: Path) -> Outcome:
     return _Training(run, text, store, valid).go_on()
 
 
-def resume(out: Path, *, max_steps: int | None = None, patience: int | None = None) -> Outcome:
+def resume(out: str | Path, *, max_steps: int | None = None, patience: int | None = None) -> Outcome:
     """Go on with a training where its newest checkpoint stands, for longer than first planned if asked to.
 
     Nothing else of a run can change: it would be another run.
     """
-    run = RunFolder.open(out)
+    run = RunFolder.open(Path(out))
     longer = {key: n for key, n in (("max_steps", max_steps), ("patience", patience)) if n is not None}
     if longer:
         run.change_config(build_config(run.config, ("resume", {"train": longer})))
@@ -219,7 +221,10 @@ class _Training:
         seconds = time.monotonic() - began
         self.log.pause(seconds)
         samples = "".join(
-            f"\n    source       {one.source}\n    translation  {one.translation}\n    reference    {one.reference}"
+            # A young model may repeat itself for lines on end.
+            f"\n    source       {one.source}"
+            f"\n    translation  {textwrap.shorten(one.translation, 200, placeholder=' ...')}"
+            f"\n    reference    {one.reference}"
             for one in found.samples
         )
         self.log.event(
