@@ -226,3 +226,18 @@ def test_validation_perplexity_is_forced_decoding(corpus, tmp_path):
     scores = load(tmp_path / "run").score(sources, targets)
     mean = sum(one.log_probability for one in scores) / sum(one.n_tokens for one in scores)
     assert outcome.best["perplexity"] == pytest.approx(math.exp(-mean), rel=1e-6)
+
+
+def test_dropout_is_a_function_of_seed_step_and_micro_batch():
+    """The same place gives the same dropout, whatever was drawn before; every other place another."""
+    torch.manual_seed(0)
+    model = Transformer(small_config(dropout=0.4), VOCABULARY).double().train()
+    batch = batch_of_ids(*zip(*PAIRS, strict=True))
+
+    def loss(*seed, micro_batches=1):
+        return accumulate_gradients(model, [batch] * micro_batches, batch.n_tokens, 0.1, seed)[0]
+
+    first = loss(1, 1)
+    torch.rand(7)
+    assert loss(1, 1) == first
+    assert len({first, loss(1, 2), loss(2, 1), loss(1, 1, micro_batches=2) - first}) == 4
