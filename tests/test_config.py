@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from heed.checkpoint import write_json
 from heed.config import (
     Config,
     DecodeConfig,
@@ -123,7 +124,7 @@ def test_there_and_back_through_json(tmp_path: Path, name: str) -> None:
         ("a", {"model": {"d_k": 16, "d_v": None}, "data": {"train_source": "Grüße\u2028.en"}, "train": {"seed": 7}}),
     )
     path = tmp_path / "config.json"
-    config.save(path)
+    write_json(path, config.to_dict())  # as a run folder saves it
     assert config_from_dict(read_config(path), "config.json") == config
     assert config_from_dict(json.loads(json.dumps(config.to_dict())), "config.json") == config
 

@@ -109,9 +109,6 @@ class Config:
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
-    def save(self, path: Path) -> None:
-        path.write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
-
 
 # --- presets: one function each, and a name never changes its meaning --------------------------------------
 
