@@ -1,6 +1,6 @@
 """The map of the code, read from the imports with `ast`.
 
-errors | symbols < config < text | model | evaluate | grammar < data | decode < checkpoint < run
+errors | symbols < durable | lock < config < text | model | evaluate | grammar < data | decode < checkpoint < run
        < translator | export < inspect | training < serve | paper < cli
 """
 
@@ -19,6 +19,7 @@ SOURCE = Path(heed.__file__).parent
 # A package may import what stands in an earlier row, never a sibling in its own.
 ORDER = [
     ["errors", "symbols"],
+    ["durable", "lock"],
     ["config"],
     ["text", "model", "evaluate", "grammar"],
     ["data", "decode"],
@@ -30,7 +31,7 @@ ORDER = [
     ["cli"],
 ]
 ROW = {name: row for row, names in enumerate(ORDER) for name in names}
-TORCHLESS = ["errors", "symbols", "config", "text", "evaluate", "grammar"]
+TORCHLESS = ["errors", "symbols", "durable", "lock", "config", "text", "evaluate", "grammar"]
 FILES = sorted(SOURCE.rglob("*.py"))
 
 

@@ -1,0 +1,115 @@
+"""The lock of a run folder, between real processes."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from heed.errors import CheckpointError
+from heed.lock import FolderLock
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
+
+HOLD = """
+import sys
+from pathlib import Path
+from heed.lock import FolderLock
+with FolderLock.acquire(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.readline()
+print("released", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process with the lock of `tmp_path`; a line to it makes it release, another one end."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with process:
+        assert process.stdout is not None and process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def test_a_held_folder_is_refused_and_the_holder_named(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
+    assert FolderLock.is_held(tmp_path)
+    with pytest.raises(CheckpointError) as caught:
+        FolderLock.acquire(tmp_path)
+    message = str(caught.value)
+    assert str(tmp_path) in message and f"process {holder.pid} on {socket.gethostname()}" in message
+    assert FolderLock.is_held(tmp_path)  # the attempt did not take it away
+
+
+def test_it_is_free_again_when_the_holder_releases(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
+    assert holder.stdin is not None and holder.stdout is not None
+    holder.stdin.write("\n")
+    holder.stdin.flush()
+    assert holder.stdout.readline() == "released\n"
+    assert holder.poll() is None  # released, not ended
+    assert not FolderLock.is_held(tmp_path)
+    FolderLock.acquire(tmp_path).release()
+
+
+def test_it_is_free_again_when_the_holder_is_killed(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
+    os.kill(holder.pid, signal.SIGKILL)
+    assert holder.wait() == -signal.SIGKILL
+    assert json.loads((tmp_path / "lock").read_text())["pid"] == holder.pid  # the file still says so
+    assert not FolderLock.is_held(tmp_path)
+    with FolderLock.acquire(tmp_path):
+        assert json.loads((tmp_path / "lock").read_text())["pid"] == os.getpid()
+
+
+def test_the_lock_is_flock_on_the_file_named_lock(tmp_path: Path) -> None:
+    """Seen by the system's own `flock` call from another process, as any program may look."""
+    probe = "import fcntl, sys; fcntl.flock(open(sys.argv[1]), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+    command = [sys.executable, "-c", probe, str(tmp_path / "lock")]
+    with FolderLock.acquire(tmp_path):
+        refused = subprocess.run(command, capture_output=True, text=True)
+        assert "BlockingIOError" in refused.stderr
+    subprocess.run(command, check=True)
+
+
+def test_the_same_process_cannot_have_it_twice(tmp_path: Path) -> None:
+    with FolderLock.acquire(tmp_path) as lock:
+        with pytest.raises(CheckpointError, match=f"process {os.getpid()}"):
+            FolderLock.acquire(tmp_path)
+    lock.release()  # a second time: nothing happens
+    assert not FolderLock.is_held(tmp_path)
+
+
+def test_a_child_started_meanwhile_does_not_keep_the_lock(tmp_path: Path) -> None:
+    lock = FolderLock.acquire(tmp_path)
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        lock.release()
+        assert child.poll() is None
+        assert not FolderLock.is_held(tmp_path)
+
+
+def test_asking_leaves_no_trace_and_disturbs_nobody(tmp_path: Path) -> None:
+    assert not FolderLock.is_held(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    with FolderLock.acquire(tmp_path) as lock:
+        lock.release()
+    # While somebody asks (a shared lock, for an instant), others who ask hear "free".
+    asking = "import fcntl, sys; fcntl.flock(open(sys.argv[1]), fcntl.LOCK_SH); print('asking', flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", asking, str(tmp_path / "lock")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None and other.stdout.readline() == "asking\n"
+        assert not FolderLock.is_held(tmp_path)
+        other.communicate("\n")
+
+
+def test_a_lock_file_nobody_can_read_is_still_a_lock(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
+    (tmp_path / "lock").write_text("{", encoding="utf-8")
+    with pytest.raises(CheckpointError, match="in use by another process"):
+        FolderLock.acquire(tmp_path)
