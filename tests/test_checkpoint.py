@@ -9,17 +9,8 @@ import safetensors.numpy
 import torch
 from torch import Tensor
 
-from heed.checkpoint import (
-    FORMAT,
-    MANIFEST,
-    average,
-    read_json,
-    read_manifest,
-    read_tensors,
-    write_checkpoint,
-    write_file,
-    write_json,
-)
+from heed.checkpoint import FORMAT, average, read_manifest, read_tensors, write_checkpoint
+from heed.durable import MANIFEST, read_json, write_file, write_json
 from heed.errors import CheckpointError
 
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from heed.checkpoint import write_json
 from heed.config import (
     Config,
     DecodeConfig,
@@ -18,6 +17,7 @@ from heed.config import (
     read_config,
     tiny,
 )
+from heed.durable import write_json
 from heed.errors import ConfigError
 
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from heed.checkpoint import read_tensors, write_json
+from heed.checkpoint import read_tensors
 from heed.config import Config, build_config
+from heed.durable import write_json
 from heed.errors import CheckpointError, HeedError
 from heed.model.transformer import Transformer
 from heed.run import RunFolder, load_weights

@@ -8,25 +8,16 @@ checkpoints/step-00000500/      weights, optimizer and counters at a step
 checkpoints/average-00000600/   mean weights of the last checkpoints (section 6.1)
 """
 
-import hashlib
 import re
-import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
-from heed.checkpoint import (
-    average,
-    read_json,
-    read_manifest,
-    read_tensors,
-    write_checkpoint,
-    write_file,
-    write_json,
-)
+from heed.checkpoint import average, read_manifest, read_tensors, write_checkpoint
 from heed.config import Config, config_from_dict
+from heed.durable import checksum, delete_folder, read_json, write_file, write_json
 from heed.errors import CheckpointError
 from heed.model.transformer import Transformer
 from heed.text.tokenizer import Tokenizer
@@ -103,7 +94,7 @@ class RunFolder:
 
     def delete_steps(self, steps: set[int]) -> None:
         for step in steps:
-            shutil.rmtree(self.step_path(step), ignore_errors=True)
+            delete_folder(self.step_path(step))
 
     def set_best(self, folder: str, scores: dict[str, Any]) -> None:
         write_json(self.path / "best.json", {"checkpoint": folder, **scores})
@@ -158,7 +149,7 @@ class RunFolder:
 
     def _fingerprint(self) -> dict[str, Any]:
         return {
-            "tokenizer": hashlib.sha256(self.tokenizer.model).hexdigest(),
+            "tokenizer": checksum(self.tokenizer.model),
             "model": asdict(self.config.model),
         }
 

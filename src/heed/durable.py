@@ -1,0 +1,121 @@
+"""Files and folders that are either whole or not there, whatever kills the process or fills the disk.
+
+What is new is written beside its place, flushed to the disk (the file and the folder it stands in), and renamed into
+place in one go. A folder carries a manifest with the checksum of each of its files.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from heed.errors import CheckpointError
+
+MANIFEST = "manifest.json"
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Replace a file's content in one go."""
+    beside = path.with_name(f".{path.name}.new")
+    write_through(beside, content)
+    os.replace(beside, path)
+    sync_folder(path.parent)
+
+
+def write_json(path: Path, value: Any) -> None:
+    write_file(path, json_bytes(value))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a file of ours."""
+    try:
+        value = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise CheckpointError(f"{path}: missing; the folder is not whole") from None
+    except ValueError as error:
+        raise CheckpointError(f"{path}: damaged ({error})") from None
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from None
+    if not isinstance(value, dict):
+        raise CheckpointError(f"{path}: damaged (not a JSON object)")
+    return value
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A folder to fill, beside its place; when the block ends well it is put into place, else it is removed.
+
+    Whoever fills it flushes each file (`write_through`). One that stood there before is renamed out of the way first,
+    and deleted last.
+    """
+    beside, before = path.with_name(f".{path.name}.new"), path.with_name(f".{path.name}.old")
+    for leftover in (beside, before):
+        shutil.rmtree(leftover, ignore_errors=True)
+    try:
+        beside.mkdir(parents=True)
+        yield beside
+        sync_folder(beside)
+        if path.exists():
+            os.rename(path, before)
+        os.rename(beside, path)
+        sync_folder(path.parent)
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)  # a full disk needs the space
+        raise
+    shutil.rmtree(before, ignore_errors=True)
+
+
+def delete_folder(path: Path) -> None:
+    """Renamed first, so that a crash half-way leaves no half folder in its place."""
+    away = path.with_name(f".{path.name}.deleted")
+    shutil.rmtree(away, ignore_errors=True)
+    try:
+        os.rename(path, away)
+    except FileNotFoundError:
+        return
+    shutil.rmtree(away, ignore_errors=True)
+
+
+def tidy(parent: Path) -> None:
+    """Clear away what a crash left of `new_folder` and `delete_folder` in here."""
+    for before in parent.glob(".*.old"):
+        path = parent / before.name.removeprefix(".").removesuffix(".old")
+        if path.exists():
+            shutil.rmtree(before, ignore_errors=True)
+        else:  # killed between the two renames
+            os.rename(before, path)
+    for leftover in (*parent.glob(".*.new"), *parent.glob(".*.deleted")):
+        if leftover.is_dir():
+            shutil.rmtree(leftover, ignore_errors=True)
+        else:
+            leftover.unlink(missing_ok=True)
+
+
+def write_through(path: Path, content: bytes) -> str:
+    """Write a new file, flushed to the disk; returns its checksum."""
+    with open(path, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return checksum(content)
+
+
+def sync_folder(path: Path) -> None:
+    """Flush the names in a folder to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def checksum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def json_bytes(value: Any) -> bytes:
+    return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8")
