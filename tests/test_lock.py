@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -36,8 +37,25 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     )
     with process:
         assert process.stdout is not None and process.stdout.readline() == "held\n"
-        yield process
-        process.kill()
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@contextmanager
+def waiting(script: str, folder: Path) -> Iterator[None]:
+    """A process that has run the script in the folder and does not end meanwhile."""
+    script += "; print('ready', flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", script], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline() == "ready\n"
+            yield
+            assert process.poll() is None
+        finally:
+            process.kill()
 
 
 def test_a_held_folder_is_refused_and_the_holder_named(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
@@ -88,25 +106,18 @@ def test_the_same_process_cannot_have_it_twice(tmp_path: Path) -> None:
 
 def test_a_child_started_meanwhile_does_not_keep_the_lock(tmp_path: Path) -> None:
     lock = FolderLock.acquire(tmp_path)
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+    with waiting("pass", tmp_path):
         lock.release()
-        assert child.poll() is None
         assert not FolderLock.is_held(tmp_path)
 
 
 def test_asking_leaves_no_trace_and_disturbs_nobody(tmp_path: Path) -> None:
     assert not FolderLock.is_held(tmp_path)
     assert list(tmp_path.iterdir()) == []
-    with FolderLock.acquire(tmp_path) as lock:
-        lock.release()
+    FolderLock.acquire(tmp_path).release()
     # While somebody asks (a shared lock, for an instant), others who ask hear "free".
-    asking = "import fcntl, sys; fcntl.flock(open(sys.argv[1]), fcntl.LOCK_SH); print('asking', flush=True); input()"
-    with subprocess.Popen(
-        [sys.executable, "-c", asking, str(tmp_path / "lock")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as other:
-        assert other.stdout is not None and other.stdout.readline() == "asking\n"
+    with waiting("import fcntl; file = open('lock'); fcntl.flock(file, fcntl.LOCK_SH)", tmp_path):
         assert not FolderLock.is_held(tmp_path)
-        other.communicate("\n")
 
 
 def test_a_lock_file_nobody_can_read_is_still_a_lock(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
