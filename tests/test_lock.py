@@ -116,7 +116,7 @@ def test_asking_leaves_no_trace_and_disturbs_nobody(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     FolderLock.acquire(tmp_path).release()
     # While somebody asks (a shared lock, for an instant), others who ask hear "free".
-    with waiting("import fcntl; file = open('lock'); fcntl.flock(file, fcntl.LOCK_SH)", tmp_path):
+    with waiting("import fcntl; file = open('lock'); fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)", tmp_path):
         assert not FolderLock.is_held(tmp_path)
 
 
