@@ -1,0 +1,68 @@
+"""A run's events for TensorBoard, beside events.jsonl. Needs tensorboardX, which is not installed by default."""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from heed.errors import ConfigError
+
+_SCALARS = {
+    "step": ("train", ("loss", "perplexity", "learning_rate", "tokens_per_second")),
+    "validation": ("valid", ("perplexity", "bleu")),
+}
+
+
+class TensorBoard:
+    """Writes into the folder `tensorboard` of a run."""
+
+    def __init__(self, run_path: Path, purge_step: int | None = None) -> None:
+        """`purge_step`: the first step a resumed run makes again; TensorBoard forgets what it had from there on.
+
+        Raises:
+            ConfigError: tensorboardX is not installed.
+        """
+        try:
+            from tensorboardX import SummaryWriter
+        except ImportError:
+            raise ConfigError(
+                'train.tensorboard needs tensorboardX: pip install "heed[tensorboard]" (or tensorboardX), '
+                "or set train.tensorboard=false; events.jsonl is written in any case"
+            ) from None
+        # Its file names hold the time in seconds only: a quick restart must not write over them.
+        self._writer = SummaryWriter(
+            str(run_path / "tensorboard"), purge_step=purge_step, flush_secs=10, filename_suffix=f".{os.getpid()}"
+        )
+
+    def event(self, kind: str, values: Mapping[str, Any]) -> None:
+        """Write an event as it goes to events.jsonl: steps and validations. Other kinds are nothing to draw."""
+        if kind not in _SCALARS:
+            return
+        step = values["step"]
+        group, keys = _SCALARS[kind]
+        of = values.get("of", "step")
+        if not of.startswith("step"):  # averaged weights: no point of the run's own curve, but worth a line
+            found = ", ".join(f"{key} {values[key]:.4g}" for key in keys if key in values)
+            self._writer.add_text("valid/averaged", f"{_cell(of)}: {found}", step)
+            return
+        for key in keys:
+            if key in values:
+                self._writer.add_scalar(f"{group}/{key}", values[key], step)
+        if samples := values.get("samples"):
+            self._writer.add_text("valid/samples", _table(samples), step)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def _table(samples: Iterable[Mapping[str, str]]) -> str:
+    """Markdown, as TensorBoard shows it."""
+    columns = ("source", "translation", "reference")
+    rows = [columns, ("---",) * len(columns)]
+    rows += [tuple(_cell(one[column]) for column in columns) for one in samples]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _cell(text: str) -> str:
+    """Text that says itself in Markdown."""
+    return "".join(f"\\{char}" if char in r"\`*_{}[]<>()#+-.!|~" else char for char in text)
