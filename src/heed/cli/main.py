@@ -9,10 +9,18 @@ import sys
 from collections.abc import Sequence
 
 import heed
-from heed.cli import demo, evaluate, score, train, translate
+from heed.cli import demo, evaluate, plot, runs, score, train, translate
 from heed.errors import ConfigError, HeedError
 
-VERBS = {"demo": demo, "train": train, "translate": translate, "evaluate": evaluate, "score": score}
+VERBS = {
+    "demo": demo,
+    "train": train,
+    "translate": translate,
+    "evaluate": evaluate,
+    "score": score,
+    "runs": runs,
+    "plot": plot,
+}
 
 
 def build_parser() -> argparse.ArgumentParser:

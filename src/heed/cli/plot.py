@@ -1,0 +1,55 @@
+"""`heed plot`: the curves of runs, in the terminal or in a file."""
+
+import argparse
+import sys
+from pathlib import Path
+
+HELP = "draw the curves of runs: loss, perplexity, BLEU, learning rate"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Draw what runs recorded, over steps and one over the other: training loss, perplexity of training and\n"
+        "validation, BLEU, learning rate. In the terminal, or with --out into a file (this needs matplotlib).\n"
+        "Works while a training is running."
+    )
+    parser.epilog = "examples:\n  heed plot runs/x\n  heed plot runs/x runs/y --out curves.png\n"
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run folder")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write a figure instead: .png, .svg or .pdf")
+
+
+def run(args: argparse.Namespace) -> int:
+    from heed.cli import terminal
+    from heed.errors import CheckpointError
+    from heed.inspect.curves import PANELS, curves_of, read_history
+
+    if args.out is not None:
+        from heed.inspect.figure import check_format
+
+        check_format(args.out)
+    names = [str(path) for path in args.runs]
+    histories = [read_history(path) for path in args.runs]
+    for name, history in zip(names, histories, strict=True):
+        if history.damaged_lines:
+            numbers = ", ".join(map(str, history.damaged_lines))
+            print(f"{name}/events.jsonl: not whole, left out: line {numbers}", file=sys.stderr)
+    panels = [(panel, drawn) for panel in PANELS if (drawn := curves_of(panel, histories))]
+    if not panels:
+        raise CheckpointError(
+            f"{', '.join(names)}: nothing to draw yet; the first point comes after train.log_every steps"
+        )
+    if args.out is not None:
+        from heed.inspect.figure import save_figure
+
+        save_figure(args.out, names, panels)
+        print(f"{args.out}: {len(panels)} panels, {len(names)} runs", file=sys.stderr)
+        return 0
+
+    from heed.inspect.textplot import CHARACTERS, draw, legend
+
+    terminal.escape_what_it_cannot_show()
+    ascii_only, colours = not terminal.can_show(CHARACTERS), terminal.has_colours()
+    for panel, drawn in panels:
+        print(*draw(panel, drawn, terminal.width(), ascii_only=ascii_only, colours=colours), "", sep="\n")
+    print(*legend(names, ascii_only=ascii_only, colours=colours), sep="\n")
+    return 0

@@ -1,0 +1,129 @@
+"""`heed runs`: which runs there are, and how they stand."""
+
+import argparse
+import json
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from heed.inspect.runs import RunState
+
+HELP = "list training runs: how far they are, how good, and whether they are still going"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "List the runs in these folders and some levels below.\n\n"
+        "states:\n"
+        "  running        a process is training in the folder now\n"
+        "  finished       all steps made\n"
+        "  stopped early  validation no longer got better (train.patience)\n"
+        "  interrupted    stopped by Ctrl-C or SIGTERM, and saved\n"
+        "  died           ended without a word: killed, crashed, or the machine went down\n"
+        "  empty          nothing happened yet; damaged: the files say no more, for the reason given\n"
+        "All but the damaged ones can be gone on with: heed train --resume FOLDER\n"
+    )
+    parser.epilog = "examples:\n  heed runs\n  heed runs runs/big /data/runs\n  heed runs --json | jq '.[].best_bleu'\n"
+    parser.add_argument(
+        "folders", nargs="*", type=Path, metavar="FOLDER", help="where to look (default: runs)", default=[Path("runs")]
+    )
+    parser.add_argument("--json", action="store_true", help="print a JSON list, an object for each run")
+
+
+def run(args: argparse.Namespace) -> int:
+    from heed.cli.terminal import escape_what_it_cannot_show
+    from heed.errors import CheckpointError
+    from heed.inspect.runs import DEPTH, find_runs, state_of
+
+    for folder in args.folders:
+        if not folder.is_dir():
+            raise CheckpointError(
+                f"{folder}: no such folder; name the folder your runs are in, or begin one with "
+                f"heed train ... --out {folder}/x"
+            )
+    escape_what_it_cannot_show()
+    found = {path.resolve(): path for folder in args.folders for path in find_runs(folder)}  # each once
+    states = [state_of(path) for path in found.values()]
+    if args.json:
+        print(json.dumps([_plain(state) for state in states], indent=2))
+    elif states:
+        _print_table(states)
+    else:
+        where = ", ".join(map(str, args.folders))
+        print(
+            f"no runs in {where} nor in the {DEPTH} levels of folders below; heed train ... --out makes one",
+            file=sys.stderr,
+        )
+    return 0
+
+
+def _plain(state: "RunState") -> dict[str, object]:
+    return {**asdict(state), "path": str(state.path)}
+
+
+def _print_table(states: list["RunState"]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from heed.cli.terminal import can_show
+
+    none = "–" if can_show("–") else "-"
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("run", overflow="fold")
+    for name in ("step", "BLEU", "ppl", "size"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("last activity", no_wrap=True)
+    table.add_column("state", no_wrap=True)
+    for state in states:
+        table.add_row(
+            str(state.path),
+            none if state.max_steps is None else f"{state.step}/{state.max_steps}",
+            none if state.best_bleu is None else f"{state.best_bleu:.2f}",
+            _perplexity(state) or none,
+            _size(state.size),
+            none if state.last_activity is None else _ago(time.time() - state.last_activity),
+            state.state,
+        )
+    # Folded to fit a terminal; whole lines for anything that reads them.
+    console = Console(width=None if sys.stdout.isatty() else 1000, markup=False, highlight=False, emoji=False)
+    console.print(table)
+    for note in _notes(states):
+        print(note)
+
+
+def _notes(states: list["RunState"]) -> list[str]:
+    notes = []
+    if any(state.valid_perplexity is None and state.train_perplexity is not None for state in states):
+        notes.append("(ppl in brackets: of the training text, as there was no validation yet)")
+    notes += [f"{state.path}: {state.state}: {state.reason}" for state in states if state.reason]
+    for state in states:
+        if state.damaged_lines:
+            where = ", ".join(map(str, state.damaged_lines[:3])) + (", ..." if len(state.damaged_lines) > 3 else "")
+            what = "line is" if len(state.damaged_lines) == 1 else "lines are"
+            notes.append(f"{state.path}/events.jsonl: {len(state.damaged_lines)} {what} not whole ({where}); left out")
+    return ["", *notes] if notes else []
+
+
+def _perplexity(state: "RunState") -> str:
+    if state.valid_perplexity is not None:
+        return f"{state.valid_perplexity:.4g}"
+    return "" if state.train_perplexity is None else f"({state.train_perplexity:.4g})"
+
+
+def _size(n_bytes: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if n_bytes < 999.5:
+            return f"{n_bytes:.3g} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:.3g} TB"
+
+
+def _ago(seconds: float) -> str:
+    for unit, length in (("day", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            n = int(seconds // length)
+            return f"{n} {unit}{'s' if unit == 'day' and n > 1 else ''} ago"
+    return "just now"

@@ -1,0 +1,103 @@
+"""Curves drawn with matplotlib, into a file."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from heed.errors import ConfigError
+from heed.inspect.curves import Drawn, Panel, is_logarithmic
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FORMATS = (".png", ".svg", ".pdf")
+# The colour-blind-safe palette of Okabe and Ito, without its yellow, which is too light on white. Seven colours and
+# four line styles: no two of the first 28 runs look alike, and neighbours differ without colour too.
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+_LINES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)))
+_MARKERS = "osD^vPX"
+
+
+def check_format(path: Path) -> None:
+    """Whether a figure can be written there, asked before anything is read.
+
+    Raises:
+        ConfigError: matplotlib is not installed, or it is a format we do not write.
+    """
+    if path.suffix.lower() not in FORMATS:
+        raise ConfigError(f"--out {path}: the name must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise ConfigError(
+            'figures need matplotlib: pip install "heed[plot]" (or matplotlib). '
+            "Without --out the curves are drawn in the terminal"
+        ) from None
+
+
+def save_figure(path: Path, names: Sequence[str], panels: list[tuple[Panel, list[Drawn]]]) -> None:
+    """Draw the panels, the named runs one over the other in each."""
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    columns = min(len(panels), 2)
+    rows = math.ceil(len(panels) / 2)
+    n_legend_rows = math.ceil(len(names) / 2)
+    figure = Figure(figsize=(5.5 * columns, 3.4 * rows + 0.3 * n_legend_rows), layout="constrained")
+    first = None  # all panels have the same steps below them
+    for number, (panel, drawn) in enumerate(panels, 1):
+        axes = figure.add_subplot(rows, columns, number, sharex=first)
+        _draw(axes, panel, drawn)
+        first = first or axes
+    figure.legend(
+        handles=[Line2D([], [], color=_colour(run), linestyle=_LINES[run % len(_LINES)]) for run in range(len(names))],
+        labels=[name.replace("$", r"\$") for name in names],  # or it would be read as a formula
+        loc="outside lower center",
+        ncols=2,
+        frameon=False,
+        handlelength=3.5,
+    )
+    figure.savefig(path, dpi=150)
+
+
+def _draw(axes: "Axes", panel: Panel, drawn: list[Drawn]) -> None:
+    from matplotlib.ticker import LogLocator
+
+    both = len({one.validation for one in drawn}) == 2
+    for one in drawn:
+        steps, values = zip(*one.curve, strict=True)
+        marker: dict[str, Any] = {}
+        if one.validation or len(steps) == 1:
+            marker = {"marker": _MARKERS[one.run % len(_MARKERS)], "markersize": 4, "markevery": _every(len(steps))}
+        faint = both and not one.validation
+        axes.plot(
+            steps,
+            values,
+            color=_colour(one.run),
+            linestyle=_LINES[one.run % len(_LINES)],
+            linewidth=0.9 if faint else 1.6,
+            alpha=0.6 if faint else 1.0,
+            **marker,
+        )
+    if is_logarithmic(panel, drawn):
+        axes.set_yscale("log")
+        low, high = axes.get_ylim()
+        axes.yaxis.set_major_locator(LogLocator(subs=(1,) if high > 200 * low else (1, 2, 5)))
+        axes.yaxis.set_major_formatter("{x:g}")
+    axes.set_title(panel.title + (": training thin, validation with marks" if both else ""), fontsize=11, loc="left")
+    axes.set_xlabel("step")
+    axes.set_ylabel(panel.unit + (", log scale" if axes.get_yscale() == "log" else ""))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.grid(True, color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _colour(run: int) -> str:
+    return _COLOURS[run % len(_COLOURS)]
+
+
+def _every(n: int) -> int:
+    """So that marks do not run together: about 25 on a curve."""
+    return max(n // 25, 1)

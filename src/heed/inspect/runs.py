@@ -1,0 +1,111 @@
+"""Run folders: where they are, and how each of them stands. Reads only, and never loads a model."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from heed.durable import read_json
+from heed.errors import CheckpointError
+from heed.inspect.curves import read_history
+from heed.lock import FolderLock
+
+DEPTH = 4  # levels of folders searched for runs
+
+
+@dataclass(frozen=True)
+class RunState:
+    """How a run stands."""
+
+    path: Path
+    state: str  # running, finished, stopped early, interrupted, died, empty, damaged
+    reason: str = ""  # why it is empty or damaged
+    step: int = 0
+    max_steps: int | None = None
+    best_bleu: float | None = None
+    valid_perplexity: float | None = None  # the last of each
+    train_perplexity: float | None = None
+    last_activity: float | None = None  # seconds since 1970
+    size: int = 0  # bytes of all files
+    damaged_lines: list[int] = field(default_factory=list)  # of events.jsonl
+
+
+def find_runs(folder: Path, depth: int = DEPTH) -> Iterator[Path]:
+    """The run folders at or below a folder, by name. There are no runs within runs."""
+    try:
+        if is_run(folder):
+            yield folder
+            return
+        below = sorted(one for one in folder.iterdir() if one.is_dir() and not one.name.startswith("."))
+    except PermissionError:
+        yield folder  # cannot be looked into: `state_of` says so
+        return
+    for one in below if depth else ():
+        yield from find_runs(one, depth - 1)
+
+
+def is_run(folder: Path) -> bool:
+    """Whether this is what `heed train` makes, whole or not."""
+    there = {one.name for one in folder.iterdir()} if folder.is_dir() else set()
+    return "events.jsonl" in there or {"config.json", "checkpoints"} <= there
+
+
+def state_of(run: Path) -> RunState:
+    """How a run stands right now. A folder that cannot be understood is "damaged", with the reason."""
+    size = _size(run)
+    try:
+        running = FolderLock.is_held(run)
+        max_steps = _max_steps(run)
+        if not (run / "events.jsonl").exists():
+            return RunState(run, "running" if running else "empty", "no events.jsonl yet", 0, max_steps, size=size)
+        history = read_history(run)
+    except CheckpointError as error:
+        return RunState(run, "damaged", str(error).removeprefix(f"{run}{os.sep}"), size=size)
+    except OSError as error:
+        return RunState(run, "damaged", f"{error.filename or run}: {error.strerror}", size=size)
+    last = history.last
+    if running:
+        state, reason = "running", ""
+    elif last is None:
+        state, reason = "empty", "no event in events.jsonl"
+    elif last["event"] == "end":
+        state, reason = ("stopped early" if last.get("reason") == "early" else "finished"), ""
+    elif last["event"] == "interrupted":
+        state, reason = "interrupted", ""
+    else:
+        state, reason = "died", ""
+    trained, validated = history.curve("step", "perplexity"), history.curve("validation", "perplexity")
+    time = None if last is None else last.get("time")
+    return RunState(
+        run,
+        state,
+        reason,
+        history.step,
+        max_steps,
+        history.best_bleu,
+        validated[-1][1] if validated else None,
+        trained[-1][1] if trained else None,
+        float(time) if isinstance(time, int | float) else None,
+        size,
+        history.damaged_lines,
+    )
+
+
+def _max_steps(run: Path) -> int:
+    train = read_json(run / "config.json").get("train")
+    found = train.get("max_steps") if isinstance(train, dict) else None
+    if not isinstance(found, int):
+        raise CheckpointError(f"{run / 'config.json'}: damaged (it has no train.max_steps)")
+    return found
+
+
+def _size(folder: Path) -> int:
+    """The bytes of all files; a running training may delete some while we count."""
+    total = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(parent, name)).st_size
+            except FileNotFoundError:
+                continue
+    return total
