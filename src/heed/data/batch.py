@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from heed.data.store import PairStore
+from heed.data.store import Ids, PairStore
 from heed.symbols import EOS, PAD
 
 
@@ -25,18 +26,18 @@ class Batch:
         return Batch(self.src_BS.to(device), self.tgt_in_BT.to(device), self.tgt_out_BT.to(device), self.n_tokens)
 
 
-def pad(sequences: Sequence[NDArray[np.int32] | Sequence[int]]) -> Tensor:
+def pad(sequences: Sequence[Sequence[int]]) -> Tensor:
     """ids_BL, short ones filled up with PAD."""
-    ids_BL = np.full((len(sequences), max(map(len, sequences))), PAD, dtype=np.int64)
-    for row, ids in zip(ids_BL, sequences, strict=True):
-        row[: len(ids)] = ids
-    return torch.from_numpy(ids_BL)
+    return _padded(np.array([i for ids in sequences for i in ids]), np.array([len(ids) for ids in sequences]))
 
 
-def make_batch(store: PairStore, indices: Sequence[int] | NDArray[np.int64]) -> Batch:
-    sources = pad([store.source[i] for i in indices])
-    targets = [store.target[i] for i in indices]
-    return _batch(sources, pad(targets), sum(map(len, targets)))
+def make_batch(store: PairStore, indices: Sequence[int] | NDArray[np.integer[Any]]) -> Batch:
+    """
+    Raises:
+        DataError: these pairs' part of the store is damaged.
+    """
+    source, target = store.source.gather(indices), store.target.gather(indices)
+    return _batch(_padded(*source), _padded(*target), len(target[0]))
 
 
 def batch_of_ids(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> Batch:
@@ -48,3 +49,10 @@ def batch_of_ids(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[in
 def _batch(src_BS: Tensor, tgt_out_BT: Tensor, n_tokens: int) -> Batch:
     start_B1 = torch.full((tgt_out_BT.size(0), 1), PAD)
     return Batch(src_BS, torch.cat((start_B1, tgt_out_BT[:, :-1]), 1), tgt_out_BT, n_tokens)
+
+
+def _padded(ids: Ids, lengths: NDArray[np.int64]) -> Tensor:
+    """ids_BL from ids end to end."""
+    ids_BL = np.full((len(lengths), lengths.max()), PAD, dtype=np.int64)
+    ids_BL[np.arange(ids_BL.shape[1]) < lengths[:, None]] = ids
+    return torch.from_numpy(ids_BL)

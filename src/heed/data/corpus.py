@@ -55,10 +55,14 @@ class ParallelText:
             yield from zip(read_lines(self.source), read_lines(self.target), strict=True)
             return
         for number, line in enumerate(read_lines(self.source), 1):
-            columns = line.split("\t")
-            if len(columns) != 2 and line.strip():
-                raise DataError(f"{self.source}, line {number}: {len(columns)} columns; write source, one tab, target")
-            yield (columns[0], columns[1]) if len(columns) == 2 else ("", "")
+            yield self.columns(line, number)
+
+    def columns(self, line: str, number: int) -> tuple[str, str]:
+        """Both sides of a TSV file's line."""
+        columns = line.split("\t")
+        if len(columns) != 2 and line.strip():
+            raise DataError(f"{self.source}, line {number}: {len(columns)} columns; write source, one tab, target")
+        return (columns[0], columns[1]) if len(columns) == 2 else ("", "")
 
 
 def evenly_spaced_lines(text: ParallelText, n_pairs: int, at_most: int) -> Iterator[str]:

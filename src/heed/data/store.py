@@ -1,23 +1,340 @@
-"""A parallel corpus as ids, in four flat arrays: no Python object per sentence."""
+"""A prepared corpus: a folder of flat arrays, mapped into memory, and a manifest with checksums of every block.
+
+Nothing of it is read before it is needed, and nothing is handed out unchecked: a block of ids is verified before the
+first sentence in it is used, the small arrays when they are first asked for.
+"""
 
 import hashlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from itertools import islice
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heed.data.encode import LENGTH, id_type
+from heed.durable import MANIFEST, checksum, json_bytes, write_through
+from heed.errors import DataError
 from heed.symbols import EOS
 from heed.text.tokenizer import Tokenizer
 
-_LINES_AT_ONCE = 10_000
+FORMAT = 1
+BLOCK = 1 << 18  # bytes to a checksum
+TOKENIZER = "tokenizer.model"
+NUMBER = np.dtype("<i8")
+
+_SIDES = ("source", "target")
+_ARRAYS = (*(f"{side}.{what}" for side in _SIDES for what in ("ids", "lengths", "starts")), "lines", "blank_lines")
+
+Ids = NDArray[np.uint16] | NDArray[np.int32]
 
 
 @dataclass(frozen=True)
+class TextFile:
+    """A text file as it was when it was read."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    sha256: str
+
+    def has_changed(self) -> bool:
+        """Whether another text stands there now. Clocks are not trusted: only the content counts in the end."""
+        try:
+            now = os.stat(self.path)
+            if (now.st_size, now.st_mtime_ns) == (self.size, self.mtime_ns):
+                return False
+            with open(self.path, "rb") as file:
+                return now.st_size != self.size or hashlib.file_digest(file, "sha256").hexdigest() != self.sha256
+        except OSError:  # not there, or not to be read: not needed either
+            return False
+
+
+# --- reading --------------------------------------------------------------------------------------------------
+
+
+class StoredArray:
+    """One file of a store, mapped; its blocks are verified at most once each."""
+
+    def __init__(self, path: Path, kind: "np.dtype[Any]", size: int, sums: list[str]) -> None:
+        self.path = path
+        self._sums = sums
+        self._verified = np.zeros(len(sums), dtype=bool)
+        self._whole = False
+        try:
+            found = path.stat().st_size
+            if found != size:
+                raise _damaged(path, f"{found:,} bytes instead of {size:,}")
+            mapped = np.memmap(path, dtype=kind, mode="r") if size else np.empty(0, dtype=kind)
+        except OSError as error:
+            raise _damaged(path, error.strerror or str(error)) from None
+        self.raw: NDArray[Any] = np.asarray(mapped)
+
+    @property
+    def array(self) -> NDArray[Any]:
+        """All of it, verified."""
+        if not self._whole:
+            self.verify(np.arange(len(self._sums)))
+            self._whole = True
+        return self.raw
+
+    def check(self, begins: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
+        """Verify the blocks with the elements `begins[i] : ends[i]`, where that has not been done."""
+        if self._whole or not len(begins):
+            return
+        size = self.raw.itemsize
+        first, last = begins * size // BLOCK, (ends * size - 1) // BLOCK
+        if self._verified[first].all() and self._verified[last].all() and (last - first).max() <= 1:
+            return
+        wanted = np.zeros(len(self._verified) + 1, dtype=np.int64)
+        np.add.at(wanted, first, 1)
+        np.add.at(wanted, last + 1, -1)
+        self.verify(np.flatnonzero((np.cumsum(wanted[:-1]) > 0) & ~self._verified))
+        self._whole = bool(self._verified.all())
+
+    def verify(self, blocks: NDArray[np.int64]) -> None:
+        # Read, not mapped: what is only checked does not stay with the process.
+        with open(self.path, "rb", buffering=0) as file:
+            for block in blocks.tolist():
+                content = os.pread(file.fileno(), BLOCK, block * BLOCK)
+                if checksum(content) != self._sums[block]:
+                    raise _damaged(
+                        self.path, f"bytes {block * BLOCK:,} to {block * BLOCK + len(content):,} have changed"
+                    )
+        self._verified[blocks] = True
+
+
 class Sequences:
     """Many id sequences end to end; sequence i is `ids[starts[i] : starts[i + 1]]`, EOS included."""
 
+    def __init__(self, ids: StoredArray, lengths: StoredArray, starts: StoredArray) -> None:
+        self._ids, self._lengths, self._starts = ids, lengths, starts
+
+    def __len__(self) -> int:
+        return len(self._lengths.raw)
+
+    def __getitem__(self, i: int) -> Ids:
+        return self.gather(np.array([i]))[0]
+
+    @property
+    def ids(self) -> Ids:
+        """All the ids, unverified."""
+        return self._ids.raw
+
+    @property
+    def lengths(self) -> NDArray[np.int32]:
+        return self._lengths.array
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        return self._starts.array
+
+    def gather(self, indices: Sequence[int] | NDArray[np.integer[Any]]) -> tuple[Ids, NDArray[np.int64]]:
+        """The ids of some sequences end to end, and their lengths."""
+        begins, ends = self.starts[indices], self.starts[np.asarray(indices) + 1]
+        self._ids.check(begins, ends)
+        lengths = ends - begins
+        positions = np.repeat(ends - np.cumsum(lengths), lengths)
+        positions += np.arange(len(positions))
+        return self.ids[positions], lengths
+
+
+class PairStore:
+    """Encoded pairs, and an account of those left out because a side is blank.
+
+    `lines[i]` is the line number in the files that pair i comes from; `checksum` is the same for the same pairs in
+    the same order and vocabulary only.
+    """
+
+    def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
+        self.folder = folder
+        self.checksum: str = manifest["corpus"]
+        self.tokenizer_checksum: str = manifest["tokenizer"]
+        self.texts = tuple(TextFile(**text) for text in manifest["texts"])
+        self._arrays = {}
+        for name in _ARRAYS:
+            ids, lengths = name.endswith(".ids"), name.endswith(".lengths")
+            kind = np.dtype(manifest["id_type"]) if ids else LENGTH if lengths else NUMBER
+            file = manifest["files"][name]
+            self._arrays[name] = StoredArray(folder / name, kind, file["size"], file["blocks"])
+        self.source, self.target = (
+            Sequences(*(self._arrays[f"{side}.{what}"] for what in ("ids", "lengths", "starts"))) for side in _SIDES
+        )
+
+    @classmethod
+    def open(cls, folder: Path) -> "PairStore":
+        """
+        Raises:
+            DataError: the folder is not a store, is of another format, or a file of it is missing or damaged.
+        """
+        store = cls(folder, _read_manifest(folder))
+        try:
+            model = (folder / TOKENIZER).read_bytes()
+        except OSError as error:
+            raise _damaged(folder / TOKENIZER, error.strerror or str(error)) from None
+        if checksum(model) != store.tokenizer_checksum:
+            raise _damaged(folder / TOKENIZER, "its content has changed")
+        return store
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    @property
+    def lines(self) -> NDArray[np.int64]:
+        return self._arrays["lines"].array
+
+    @property
+    def blank_lines(self) -> NDArray[np.int64]:
+        return self._arrays["blank_lines"].array
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        return Tokenizer.load(self.folder / TOKENIZER)
+
+    def verify(self) -> None:
+        """Check every byte.
+
+        Raises:
+            DataError: one of them has changed.
+        """
+        for array in self._arrays.values():
+            _ = array.array
+
+    def changed_texts(self) -> list[str]:
+        """The text files that are no longer what the store was made from; one that is gone has not changed."""
+        return [text.path for text in self.texts if text.has_changed()]
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    path = folder / MANIFEST
+    try:
+        content = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise DataError(
+            f"{folder}: not a prepared corpus, there is no {MANIFEST} in it; make one with: "
+            f"heed prepare --source FILE --target FILE --out {folder}"
+        ) from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+    try:
+        manifest = json.loads(content)
+        version, given = manifest["format"], manifest.pop("checksum")
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise _damaged(path, str(error)) from None
+    if version != FORMAT:
+        raise DataError(f"{path}: format {version!r}, this heed reads format {FORMAT}; {_again(folder)}")
+    # To the byte: also that nothing but a manifest as we write it is taken for one.
+    if checksum(json_bytes(manifest)) != given or json_bytes({**manifest, "checksum": given}) != content:
+        raise _damaged(path, "its content has changed")
+    return dict(manifest)
+
+
+def _damaged(path: Path, how: str) -> DataError:
+    return DataError(f"{path}: missing or damaged ({how}); {_again(path.parent)}")
+
+
+def _again(folder: Path) -> str:
+    return (
+        f"delete the folder {folder} and make it again from the text: heed prepare --source FILE --target FILE "
+        f"--out {folder}, or if it is part of a run: heed train --resume {folder.parent}"
+    )
+
+
+# --- writing --------------------------------------------------------------------------------------------------
+
+
+class _ArrayWriter:
+    """A file and the checksums of its blocks, as it grows."""
+
+    def __init__(self, path: Path) -> None:
+        self._file: BinaryIO = open(path, "wb", buffering=BLOCK)
+        self._block = hashlib.sha256()
+        self.size = 0
+        self.sums: list[str] = []
+
+    def write(self, content: bytes) -> None:
+        self._file.write(content)
+        rest = memoryview(content)
+        while len(rest):
+            part = rest[: BLOCK - self.size % BLOCK]
+            self._block.update(part)
+            self.size += len(part)
+            if self.size % BLOCK == 0:
+                self._end_block()
+            rest = rest[len(part) :]
+
+    def finish(self) -> dict[str, Any]:
+        if self.size % BLOCK:
+            self._end_block()
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        return {"size": self.size, "blocks": self.sums}
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _end_block(self) -> None:
+        self.sums.append(self._block.hexdigest())
+        self._block = hashlib.sha256()
+
+
+class StoreWriter:
+    """Fills the new folder of a store, a portion of pairs at a time."""
+
+    def __init__(self, folder: Path, tokenizer: Tokenizer) -> None:
+        self._folder, self._tokenizer = folder, tokenizer
+        self._kind = id_type(len(tokenizer))
+        self._files = {name: _ArrayWriter(folder / name) for name in _ARRAYS}
+        self._ends = dict.fromkeys(_SIDES, 0)
+        for side in _SIDES:
+            self._files[f"{side}.starts"].write(np.zeros(1, dtype=NUMBER).tobytes())
+
+    def __enter__(self) -> "StoreWriter":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for file in self._files.values():
+            file.close()
+
+    def add(self, source: tuple[bytes, bytes], target: tuple[bytes, bytes], lines: bytes, blank_lines: bytes) -> None:
+        """Ids and lengths of each side, and line numbers."""
+        for side, (ids, lengths) in zip(_SIDES, (source, target), strict=True):
+            ends = self._ends[side] + np.cumsum(np.frombuffer(lengths, dtype=LENGTH), dtype=NUMBER)
+            if len(ends):
+                self._ends[side] = int(ends[-1])
+            for what, content in (("ids", ids), ("lengths", lengths), ("starts", ends.tobytes())):
+                self._files[f"{side}.{what}"].write(content)
+        self._files["lines"].write(lines)
+        self._files["blank_lines"].write(blank_lines)
+
+    def finish(self, texts: Sequence[TextFile]) -> None:
+        """All but the renaming of the folder."""
+        files = {name: file.finish() for name, file in self._files.items()}
+        tokenizer = write_through(self._folder / TOKENIZER, self._tokenizer.model)
+        corpus = [tokenizer, *(files[f"{side}.{what}"] for side in _SIDES for what in ("ids", "lengths"))]
+        manifest = {
+            "format": FORMAT,
+            "corpus": checksum(json_bytes(corpus)),
+            "tokenizer": tokenizer,
+            "id_type": self._kind.str,
+            "texts": [asdict(text) for text in texts],
+            "files": files,
+        }
+        write_through(self._folder / MANIFEST, json_bytes({**manifest, "checksum": checksum(json_bytes(manifest))}))
+
+
+# --- in memory, until training reads stores -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _MemorySequences:
     ids: NDArray[np.int32]
     starts: NDArray[np.int64]
 
@@ -31,26 +348,23 @@ class Sequences:
     def lengths(self) -> NDArray[np.int64]:
         return np.diff(self.starts)
 
+    def gather(self, indices: Sequence[int] | NDArray[np.integer[Any]]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        return np.concatenate([self[i] for i in indices]), self.lengths[indices]
+
 
 @dataclass(frozen=True)
-class PairStore:
-    """Encoded pairs fit for training, and an account of those that are not.
-
-    `lines[i]` is the line number in the files that pair i comes from.
-    """
-
-    source: Sequences
-    target: Sequences
+class _MemoryStore:
+    source: _MemorySequences
+    target: _MemorySequences
     lines: NDArray[np.int64]
-    blank_lines: tuple[int, ...]  # a side is blank
-    long_lines: tuple[int, ...]  # a side is longer than the model's limit
+    blank_lines: tuple[int, ...]
+    long_lines: tuple[int, ...]
 
     def __len__(self) -> int:
         return len(self.source)
 
     @property
     def checksum(self) -> str:
-        """The same for the same pairs in the same order only."""
         digest = hashlib.sha256()
         for side in (self.source, self.target):
             digest.update(side.starts.tobytes())
@@ -58,36 +372,28 @@ class PairStore:
         return digest.hexdigest()
 
 
-def encode_pairs(pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer, max_length: int) -> PairStore:
+def encode_pairs(pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer, max_length: int) -> Any:
     """Encode a corpus, leaving out (and accounting for) pairs with a blank or over-long side."""
     sides: tuple[list[list[int]], list[list[int]]] = ([], [])
     lines: list[int] = []
     blank: list[int] = []
     long: list[int] = []
     number = 0
-    for chunk in _chunked(pairs):
-        sources, targets = (tokenizer.encode_ids(texts) for texts in zip(*chunk, strict=True))
-        for source, target in zip(sources, targets, strict=True):
-            number += 1
-            if not source or not target:
-                blank.append(number)
-            elif max(len(source), len(target)) > max_length:
-                long.append(number)
-            else:
-                sides[0].append(source)
-                sides[1].append(target)
-                lines.append(number)
-    return PairStore(_flatten(sides[0]), _flatten(sides[1]), np.array(lines, dtype=np.int64), tuple(blank), tuple(long))
-
-
-def _flatten(sequences: list[list[int]]) -> Sequences:
-    starts = np.zeros(len(sequences) + 1, dtype=np.int64)
-    np.cumsum([len(ids) + 1 for ids in sequences], out=starts[1:])
-    flat = np.fromiter((i for ids in sequences for i in (*ids, EOS)), dtype=np.int32, count=starts[-1])
-    return Sequences(flat, starts)
-
-
-def _chunked(pairs: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
-    iterator = iter(pairs)
-    while chunk := list(islice(iterator, _LINES_AT_ONCE)):
-        yield chunk
+    for source, target in pairs:
+        number += 1
+        source_ids, target_ids = tokenizer.encode_ids([source, target])
+        if not source_ids or not target_ids:
+            blank.append(number)
+        elif max(len(source_ids), len(target_ids)) > max_length:
+            long.append(number)
+        else:
+            sides[0].append([*source_ids, EOS])
+            sides[1].append([*target_ids, EOS])
+            lines.append(number)
+    flat = [
+        _MemorySequences(
+            np.array([i for ids in side for i in ids], dtype=np.int32), np.cumsum([0, *map(len, side)], dtype=np.int64)
+        )
+        for side in sides
+    ]
+    return _MemoryStore(flat[0], flat[1], np.array(lines, dtype=np.int64), tuple(blank), tuple(long))

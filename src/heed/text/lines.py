@@ -29,9 +29,9 @@ def open_bytes(path: str | Path) -> BinaryIO:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from error
 
 
-def decode_lines(lines: Iterable[bytes], name: str) -> Iterator[str]:
-    """Lines as text without their line ends; `name` is what a complaint calls the file."""
-    for number, line in enumerate(lines, 1):
+def decode_lines(lines: Iterable[bytes], name: str, first: int = 1) -> Iterator[str]:
+    """Lines as text without their line ends; `name` is what a complaint calls the file, `first` the first's number."""
+    for number, line in enumerate(lines, first):
         line = line.removesuffix(b"\n").removesuffix(b"\r")
         if number == 1:
             line = line.removeprefix(b"\xef\xbb\xbf")  # a byte-order mark is not text

@@ -7,13 +7,16 @@ nothing is ever unknown and `decode(encode(text)) == normalize(text)` for every 
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import sentencepiece
+from numpy.typing import NDArray
 
 from heed.errors import TokenizerError
 from heed.symbols import EOS, N_SPECIAL, PAD, UNK
-from heed.text.normalize import normalize
+from heed.text.normalize import SPACE_MARK, normalize
 
 # Sentencepiece skips lines over 4192 bytes and aborts the process on a word of 65536 characters. Learning
 # counts words only, so lines are handed over in chunks below both limits and nothing is skipped.
@@ -113,13 +116,71 @@ class Tokenizer:
         ids: list[list[int]] = self._processor.encode([normalize(text) for text in texts])
         return ids
 
+    def encode_arrays(self, normalized: Sequence[str]) -> list[NDArray[np.int32]]:
+        """Ids of texts that `normalize` would not change, in one thread."""
+        ids: list[NDArray[np.int32]] = self._processor.encode(list(normalized), return_type="numpy", num_threads=1)
+        return ids
+
+    @cached_property
+    def splits_at_spaces(self) -> bool:
+        """Whether the ids of a line are those of its words, each encoded by itself.
+
+        So it is for what `learn` makes. A model from elsewhere may have pieces that reach over spaces, or look for
+        the most probable pieces of the line as a whole.
+        """
+        trainer: dict[int, int | bytes] = {}
+        normalizer: dict[int, int | bytes] = {}
+        for field, value in _fields(self.model):
+            if field == 2 and isinstance(value, bytes):
+                trainer |= dict(_fields(value))
+            elif field == 3 and isinstance(value, bytes):
+                normalizer |= dict(_fields(value))
+        # The numbers are those of sentencepiece_model.proto, with its defaults.
+        is_bpe = trainer.get(3, 1) == 2 and trainer.get(35, 0) == 1 and trainer.get(24, 0) == 0  # with bytes, "▁" first
+        is_plain = (
+            not normalizer.get(2) and normalizer.get(3, 1) == normalizer.get(5, 1) == 1
+        )  # identity, "▁" put first
+        pieces = self.pieces(range(len(self)))
+        return (
+            is_bpe
+            and is_plain
+            and SPACE_MARK in pieces
+            and not any(SPACE_MARK in piece[1:] or " " in piece for piece in pieces)
+        )
+
     def decode(self, ids: Sequence[int]) -> str:
         """The text of some ids; specials count for nothing, broken byte sequences become U+FFFD."""
         # Normalised, because a model may well write the bytes of a line end.
         return normalize(self._processor.decode([i for i in ids if i >= N_SPECIAL]))
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        return [self._processor.id_to_piece(i) for i in ids]
+        pieces: list[str] = self._processor.id_to_piece(list(ids))
+        return pieces
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """The fields of a protocol buffer's message: number and value, sub-messages as bytes."""
+    at = 0
+
+    def varint() -> int:
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = message[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    while at < len(message):
+        field, kind = divmod(varint(), 8)
+        if kind == 0:
+            yield field, varint()
+            continue
+        size = {1: 8, 5: 4}[kind] if kind != 2 else varint()
+        yield field, message[at : at + size]
+        at += size
 
 
 class _Remembering:

@@ -1,0 +1,92 @@
+"""A block of a parallel text, as bytes, to arrays of ids. Light: processes that do nothing else import this."""
+
+from dataclasses import dataclass
+from io import BytesIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heed.data.corpus import ParallelText
+from heed.text.lines import decode_lines
+from heed.text.tokenizer import Tokenizer
+from heed.text.words import LineEncoder
+
+LENGTH = np.dtype("<i4")
+
+
+def id_type(vocabulary: int) -> "np.dtype[np.uint16] | np.dtype[np.int32]":
+    """The smallest type that has room for every id."""
+    return np.dtype("<u2") if vocabulary <= 1 << 16 else np.dtype("<i4")
+
+
+@dataclass(frozen=True)
+class Block:
+    """The same lines of both files, as they stand there; of a TSV file all is in `source`."""
+
+    first_line: int
+    n_lines: int
+    source: bytes
+    target: bytes
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """The pairs of a block, blank ones apart: ids end to end with an EOS each, as raw bytes."""
+
+    source_ids: bytes
+    source_lengths: bytes
+    target_ids: bytes
+    target_lengths: bytes
+    blank: bytes  # which lines of the block were left out, counted from 0
+
+    def parts(self) -> tuple[bytes, ...]:
+        return self.source_ids, self.source_lengths, self.target_ids, self.target_lengths, self.blank
+
+
+class BlockEncoder:
+    def __init__(self, text: ParallelText, tokenizer: Tokenizer) -> None:
+        self._text = text
+        self._lines = LineEncoder(tokenizer)
+        self._id_type = id_type(len(tokenizer))
+
+    def encode(self, block: Block) -> Encoded:
+        """
+        Raises:
+            DataError: a line is not UTF-8, or has other than two columns.
+        """
+        if self._text.target:
+            source = _decode(block.source, self._text.source, block.first_line)
+            target = _decode(block.target, self._text.target, block.first_line)
+        else:
+            source, target = self._columns(block)
+        (source_ids, source_lengths), (target_ids, target_lengths) = map(self._lines.encode, (source, target))
+        keep = (source_lengths > 1) & (target_lengths > 1)
+        return Encoded(
+            *self._kept(source_ids, source_lengths, keep),
+            *self._kept(target_ids, target_lengths, keep),
+            np.flatnonzero(~keep).astype(LENGTH).tobytes(),
+        )
+
+    def _kept(self, ids: NDArray[np.int32], lengths: NDArray[np.int32], keep: NDArray[np.bool_]) -> tuple[bytes, bytes]:
+        if not keep.all():
+            ids, lengths = ids[np.repeat(keep, lengths)], lengths[keep]
+        return ids.astype(self._id_type).tobytes(), lengths.astype(LENGTH).tobytes()
+
+    def _columns(self, block: Block) -> tuple[str, str]:
+        lines = _decode(block.source, self._text.source, block.first_line).split("\n")[:-1]
+        pairs = [self._text.columns(line.removesuffix("\r"), block.first_line + i) for i, line in enumerate(lines)]
+        source, target = ("".join(f"{pair[side]}\n" for pair in pairs) for side in (0, 1))
+        return source, target
+
+
+def _decode(content: bytes, name: str, first_line: int) -> str:
+    """Lines as one text, each ended by a line feed."""
+    if first_line == 1:
+        content = content.removeprefix(b"\xef\xbb\xbf")  # a byte-order mark is not text
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        for _ in decode_lines(BytesIO(content), name, first_line):  # says which line
+            pass
+        raise
+    return text if text.endswith("\n") else text + "\n"
