@@ -1,0 +1,165 @@
+"""`heed doctor`: what is wrong with a corpus, before hours of training tell."""
+
+import argparse
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from heed.data.corpus import ParallelText
+    from heed.data.doctor import Examination, Example, Fixed
+
+HELP = "examine a parallel corpus before training: misalignment, damage, leaks; --fix writes a clean copy"
+
+EPILOG = """\
+examples:
+  heed doctor --source train.en --target train.de
+  heed doctor --source train.en --target train.de --test-source test.en --test-target test.de --fix clean
+  heed doctor --source pairs.tsv.gz --keep duplicate --json
+
+exit code: 0 healthy, or all faults fixed · 1 faults found, or files that cannot be read · 2 wrong usage
+docs/doctor.md says what each finding means and what --fix does with it
+"""
+
+_TEXT = 66  # columns for the text of an example
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Examine two line-aligned files (or one .tsv with both): shifted lines, damaged characters, wrong\n"
+        "languages, copies, lengths that do not fit, duplicates, and what the test text shares with them.\n"
+        "Nothing but the corpus itself is needed to judge it."
+    )
+    parser.epilog = EPILOG
+    parser.add_argument("--source", required=True, metavar="FILE", help="text to translate from: plain, .gz, or .tsv")
+    parser.add_argument("--target", metavar="FILE", help="its translation, line by line (not with a .tsv)")
+    parser.add_argument(
+        "--test-source", action="append", default=[], metavar="FILE", help="text to test by; may be repeated"
+    )
+    parser.add_argument("--test-target", action="append", default=[], metavar="FILE", help="its translation")
+    parser.add_argument(
+        "--keep",
+        action="append",
+        default=[],
+        metavar="KIND",
+        help="a finding, by its name in the report, that is not a fault here; may be repeated",
+    )
+    parser.add_argument("--fix", type=Path, metavar="FOLDER", help="write a cleaned copy into this new folder")
+    parser.add_argument("--json", action="store_true", help="print one JSON object, with all line numbers")
+
+
+def run(args: argparse.Namespace) -> int:
+    from heed.cli.progress import shown
+    from heed.data.corpus import ParallelText
+    from heed.data.doctor import KINDS, examine, fix, refuse_folder
+    from heed.errors import ConfigError
+
+    for name in args.keep:
+        if name not in KINDS:
+            raise ConfigError(f"--keep {name}: no such finding; there are {', '.join(KINDS)}")
+    text = ParallelText(args.source, args.target or "")
+    tests = _paired(args.test_source, args.test_target)
+    if args.fix is not None:
+        refuse_folder(text, args.fix)
+    examination = examine(text, tests, args.keep, shown)
+    if not args.json:
+        _print_report(examination)
+    fixed = fix(examination, args.fix, tests, args.keep, shown) if args.fix is not None else None
+    if args.json:
+        found = examination.to_dict() | ({"fixed": fixed.to_dict()} if fixed else {})
+        print(json.dumps(found, ensure_ascii=False))
+    elif fixed:
+        _print_fixed(fixed, args.fix)
+    else:
+        _print_verdict(examination, args)
+    return 1 if examination.faults and not fixed else 0
+
+
+def _paired(sources: list[str], targets: list[str]) -> "list[ParallelText]":
+    """Each test source with its target; a .tsv has none."""
+    from heed.data.corpus import ParallelText
+    from heed.errors import ConfigError
+
+    plain = [source for source in sources if not source.removesuffix(".gz").endswith(".tsv")]
+    if len(plain) != len(targets):
+        raise ConfigError(
+            f"{len(plain)} --test-source but {len(targets)} --test-target; give one target for each, in the same order"
+        )
+    rest = iter(targets)
+    return [ParallelText(source, next(rest) if source in plain else "") for source in sources]
+
+
+def _print_report(examination: "Examination") -> None:
+    print(f"{examination.text.name}: {examination.n_source:,} pairs\n")
+    if examination.findings:
+        print(f"{'what':<47}{'pairs':>10}{'share':>9}  with --fix")
+    for fault in (True, False):
+        chosen = [finding for finding in examination.findings if finding.kind.fault == fault]
+        if chosen:
+            print("FAULTS" if fault else "TO KNOW")
+        for finding in chosen:
+            share = _share(finding.count, examination.n_source)
+            print(f"{finding.kind.title:<47}{finding.count:>10,}{share:>9}  {finding.kind.fix}")
+    for finding in examination.findings:
+        print(f"\n{finding.kind.title} ({finding.kind.name}): {finding.count:,}")
+        for line in finding.note.splitlines():
+            print(f"  {line}")
+        for example in finding.examples:
+            _print_example(example, examination)
+    for note in examination.notes:
+        print(f"\nnot examined: {note}")
+    print()
+
+
+def _share(count: int, total: int) -> str:
+    percent = 100 * count / total
+    return "< 0.01 %" if percent < 0.01 else f"{percent:.2f} %"
+
+
+def _print_example(example: "Example", examination: "Examination") -> None:
+    text = examination.text
+    if example.side:
+        file = text.target if example.side == "target" and text.target else text.source
+        print(f"  {file}, line {example.line}:\n    {_shortened(getattr(example, example.side))}")
+    else:
+        print(f"  line {example.line}:\n    {_shortened(example.source)}\n    {_shortened(example.target)}")
+
+
+def _shortened(text: str) -> str:
+    # What a terminal would act on, or not show, is spelt out.
+    shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+    return shown if len(shown) <= _TEXT else shown[: _TEXT - 1] + "…"
+
+
+def _print_verdict(examination: "Examination", args: argparse.Namespace) -> None:
+    if not examination.faults:
+        print(f"healthy. Next: {_train_command(examination.text)}")
+        return
+    names = ", ".join(fault.kind.name for fault in examination.faults)
+    if examination.refused:
+        print(f"cannot be trained on as it is ({names}): mend by hand, then examine again")
+        return
+    count = len(examination.faulty_lines())
+    words = ["heed", "doctor", "--source", args.source, *(["--target", args.target] if args.target else [])]
+    for option, values in (("test-source", args.test_source), ("test-target", args.test_target), ("keep", args.keep)):
+        words += [word for value in values for word in (f"--{option}", value)]
+    print(
+        f"{count:,} of {examination.n_source:,} pairs are at fault ({names}).\n"
+        f"Next: {shlex.join([*words, '--fix', 'clean'])}"
+    )
+
+
+def _print_fixed(fixed: "Fixed", out: Path) -> None:
+    from heed.data.doctor import KINDS
+
+    for what, counts in (("dropped", fixed.dropped), ("repaired", fixed.repaired)):
+        print(f"{what}: {sum(counts.values()):,} pairs (lines and reasons in {out / f'{what}.tsv'})")
+        for name, count in counts.items():
+            print(f"  {KINDS[name].title:<47}{count:>10,}")
+    print(f"{fixed.kept:,} pairs left, examined again: healthy. Next: {_train_command(fixed.text)}")
+
+
+def _train_command(text: "ParallelText") -> str:
+    target = ["--target", text.target] if text.target else []
+    return shlex.join(["heed", "train", "--source", text.source, *target, "--preset", "tiny", "--out", "runs/x"])

@@ -1,0 +1,348 @@
+"""One corpus, all its examinations: three readings of the files, and what they found."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from heed.data.corpus import ParallelText
+from heed.data.doctor.alignment import Stretch, Traits, stretches
+from heed.data.doctor.damage import damages, first_damage
+from heed.data.doctor.kinds import KEPT, KINDS, REFUSED, Kind
+from heed.data.doctor.language import Profile, Tally, small_words, without_shared_words
+from heed.data.doctor.lengths import log_ratios, outliers
+from heed.data.doctor.measure import Ints, Lines, hashes, is_utf8
+from heed.data.doctor.overlap import Fingerprints, Mask, TestText, repeated, with_company
+from heed.data.doctor.reading import NOT_TWO_COLUMNS, PORTION, RawPair, Watch, count_lines, portions, unwatched
+
+MAX_WORDS, MAX_CHARACTERS = 250, 2000
+EXAMPLES = 5
+LEARN_FROM = 100  # portions, evenly spaced, are plenty to know two languages by
+NEARLY = 0.75  # of the words the same on both sides: a copy
+FEW_WORDS = (
+    2  # that begin with a small letter: "Hotel Adlon", "Tom!": so few words may well be the same in both languages
+)
+SHOWN = 200  # characters of a line, in an example
+BEFORE_DAMAGE = 25
+BOTH = 2
+
+
+@dataclass(frozen=True)
+class Example:
+    """A pair that has something; `side` is "source" or "target" if it is one line's alone."""
+
+    line: int
+    side: str
+    source: str
+    target: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    kind: Kind
+    lines: Ints
+    """Numbers of the pairs, from 1, rising."""
+    note: str = ""
+    examples: tuple[Example, ...] = ()
+
+    @property
+    def count(self) -> int:
+        return len(self.lines)
+
+
+@dataclass(frozen=True)
+class Examination:
+    text: ParallelText
+    n_source: int
+    n_target: int
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def faults(self) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.findings if finding.kind.fault)
+
+    @property
+    def refused(self) -> tuple[Finding, ...]:
+        """Faults only a person can mend."""
+        return tuple(finding for finding in self.faults if finding.kind.fix == REFUSED)
+
+    def faulty_lines(self) -> Ints:
+        return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(fault.lines for fault in self.faults)]))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "source": self.text.source,
+            "target": self.text.target or None,
+            "source_lines": self.n_source,
+            "target_lines": self.n_target,
+            "healthy": not self.faults,
+            "faulty_pairs": len(self.faulty_lines()),
+            "notes": list(self.notes),
+            "findings": [
+                {
+                    "kind": finding.kind.name,
+                    "title": finding.kind.title,
+                    "fault": finding.kind.fault,
+                    "fix": finding.kind.fix,
+                    "count": finding.count,
+                    "share": finding.count / self.n_source,
+                    "note": finding.note or None,
+                    "lines": finding.lines.tolist(),
+                    "examples": [vars(example) for example in finding.examples],
+                }
+                for finding in self.findings
+            ],
+        }
+
+
+def examine(
+    text: ParallelText,
+    tests: Iterable[ParallelText] = (),
+    keep: Collection[str] = (),
+    watch: Watch = unwatched,
+) -> Examination:
+    """Find what is wrong with a corpus. Kinds named in `keep` are reported, but are no faults.
+
+    Raises:
+        DataError: a file cannot be read, is empty or UTF-16; a test's two files differ in length.
+    """
+    n_source = count_lines(text.source)
+    n_target = count_lines(text.target) if text.target else n_source
+    total = max(n_source, n_target)
+
+    tally = Tally()
+    stride = -(-total // (PORTION * LEARN_FROM))
+    for number, portion in enumerate(watch(portions(text), total, "learning the languages")):
+        if number % stride == 0:
+            tally.add(*map(Lines, zip(*portion, strict=True)))
+    test = TestText(tests, profile := tally.profile())
+
+    seen = _Seen(profile, test, tsv=not text.target)
+    for portion in watch(portions(text), total, "examining"):
+        seen.look_at(portion)
+    findings = seen.findings(n_source, n_target)
+    findings = [_kept(finding) if finding.kind.name in keep else finding for finding in findings]
+    notes = (
+        seen.notes
+        if profile.distinct
+        else ("the two sides look like one language: languages were not judged", *seen.notes)
+    )
+    examples = _examples(text, findings, seen, watch)
+    findings = [replace(finding, examples=examples[finding.kind.name]) for finding in findings]
+    return Examination(text, n_source, n_target, tuple(findings), notes)
+
+
+@dataclass
+class _Seen:
+    """What is known of the pairs read so far."""
+
+    profile: Profile
+    test: TestText
+    tsv: bool
+    n: int = 0
+    notes: tuple[str, ...] = ()
+    lines: defaultdict[tuple[str, int], list[Ints]] = field(default_factory=lambda: defaultdict(list))
+    traits: tuple[list[Traits], list[Traits]] = field(default_factory=lambda: ([], []))
+    prints: list[Fingerprints] = field(default_factory=list)
+    sound: list[Mask] = field(default_factory=list)
+    """Neither blank nor damaged: the others are not judged by language or length before they are repaired."""
+
+    def note(self, kind: str, which: Mask | Sequence[int], side: int = BOTH) -> None:
+        """These pairs of the portion at hand (or all pairs, after the last) have something of this kind."""
+        places = np.flatnonzero(which) if isinstance(which, np.ndarray) else np.array(which, dtype=np.int64)
+        if len(places):
+            self.lines[kind, side].append(places + self.n + 1)
+
+    def look_at(self, portion: Sequence[RawPair]) -> None:
+        sides = Lines([source for source, _ in portion]), Lines([target for _, target in portion])
+        torn = np.zeros(len(portion), dtype=bool)
+        if self.tsv:
+            torn |= [source.startswith(NOT_TWO_COLUMNS) for source, _ in portion]
+        blank = (sides[0].blank() | sides[1].blank()) & ~torn
+        self.note("columns", torn)
+        self.note("blank", blank)
+        sound = ~(blank | torn)
+        for side, lines in enumerate(sides):
+            sound &= ~self._damaged(lines, side)
+            characters = lines.characters()
+            self.note("too-long", (characters > MAX_CHARACTERS) | (lines.words() > MAX_WORDS), side)
+            self.traits[side].append(
+                Traits(
+                    np.minimum(characters, 65_535).astype(np.uint16), lines.digits().astype(np.int32), lines.has("?")
+                )
+            )
+        self._compare(*sides, sound)
+        prints = Fingerprints.of(*sides)
+        for kind, mask in self.test.shared(prints):
+            self.note(kind, mask & ~blank)
+        self.prints.append(prints)
+        self.sound.append(sound)
+        self.n += len(portion)
+
+    def _damaged(self, lines: Lines, side: int) -> Mask:
+        not_utf8 = lines.not_utf8()
+        self.note("not-utf8", not_utf8.tolist(), side)
+        found = defaultdict(list)
+        for place in np.setdiff1d(lines.suspects(), not_utf8).tolist():
+            for kind in damages(lines.lines[place].decode()):
+                found[kind].append(place)
+        for kind, places in found.items():
+            self.note(kind, places, side)
+        damaged = np.zeros(len(lines.lines), dtype=bool)
+        damaged[not_utf8] = True
+        for kind, places in found.items():
+            damaged[places] |= KINDS[kind].fault
+        return damaged
+
+    def _compare(self, source: Lines, target: Lines, sound: Mask) -> None:
+        """The two sides of each pair: the same? in the right languages?"""
+        lettered = source.lettered() & target.lettered()
+        self.note("no-letters", ~lettered & sound)
+        same = (hashes(source.folded) == hashes(target.folded)) & lettered & sound
+        if not self.profile.distinct:  # of a spelling corrector's pairs, many are rightly the same
+            self.note("short-copy", same)
+            return
+        doubtful = sound & ~same
+        doubtful &= self.profile.doubtful(source, 0) | self.profile.doubtful(target, 1)
+        at = np.flatnonzero(doubtful)
+        rests = [without_shared_words(source.lines[place], target.lines[place]) for place in at.tolist()]
+        own = Lines([rest[0] for rest in rests]), Lines([rest[1] for rest in rests])
+        # Nearly the same, and what is left does not show two languages ("Tom is in Boston. – Tom ist in Boston.").
+        alike = np.array([rest[2] >= NEARLY for rest in rests], dtype=bool) & ~self.profile.told_apart(*own)
+        same[at[alike]] = True
+        text = np.array(
+            [place for place in np.flatnonzero(same).tolist() if small_words(source.lines[place]) > FEW_WORDS]
+        )
+        self.note("copy", text.tolist())
+        self.note("short-copy", np.setdiff1d(np.flatnonzero(same), text).tolist())
+        swapped = self.profile.other(own[0], 0) & self.profile.other(own[1], 1) & ~alike
+        self.note("swapped", at[swapped].tolist())
+        for side in (0, 1):
+            foreign = self.profile.foreign(own[side], side) & ~swapped & ~alike
+            self.note("wrong-language", at[foreign].tolist(), side)
+
+    def findings(self, n_source: int, n_target: int) -> list[Finding]:
+        """All there is, in the order of `KINDS`."""
+        said: dict[str, str] = {}
+        self.n = 0
+        source, target = (
+            Traits(
+                *(np.concatenate([getattr(part, name) for part in parts]) for name in ("characters", "digits", "asks"))
+            )
+            for parts in self.traits
+        )
+        source, target = source.cut(n_source), target.cut(n_target)
+        path = stretches(source, target)
+        if path is None:
+            self.notes += ("lengths tell nothing about which lines belong together: shifts were not looked for",)
+        if n_source != n_target:
+            return [Finding(KINDS["line-count"], _rest(n_source, n_target), _parting(path, n_source, n_target))]
+        away = [stretch for stretch in path or [] if stretch.shift]
+        shifted = np.zeros(n_source, dtype=bool)
+        for stretch in away:
+            shifted[stretch.begin : stretch.end] = True
+        self.note("shifted", shifted)
+        said["shifted"] = "\n".join(map(_told, away))
+
+        sound = np.concatenate(self.sound) & ~shifted
+        ratios = log_ratios(source.characters, target.characters)
+        odd = np.zeros(n_source, dtype=bool)
+        odd[sound] = outliers(ratios[sound])
+        self.note("length-ratio", odd)
+        if odd.any():
+            usual = float(np.exp(np.median(ratios[sound])))
+            said["length-ratio"] = f"a target usually has {usual:.2f} times the characters of its source"
+        self._repeats(said)
+        if self.test.exchanged:
+            self.note("exchanged-files", np.ones(n_source, dtype=bool))
+            said["exchanged-files"] = "the test's source looks like this target, and its target like this source"
+        return [
+            Finding(kind, lines, said.get(kind.name, ""))
+            for kind in KINDS.values()
+            if len(lines := self.lines_of(kind.name))
+        ]
+
+    def _repeats(self, said: dict[str, str]) -> None:
+        prints = Fingerprints.joined(self.prints)
+        blank = np.zeros(len(prints.pair), dtype=bool)
+        for kind in ("blank", "columns"):
+            blank[self.lines_of(kind) - 1] = True
+        again = repeated(prints.pair) & ~blank
+        self.note("duplicate", again)
+        self.note("near-duplicate", repeated(prints.folded_pair) & ~again & ~blank)
+        once = np.flatnonzero(~again & ~blank)
+        several = once[with_company(prints.source[once])]
+        self.note("several-targets", several.tolist())
+        said["several-targets"] = f"{len(np.unique(prints.source[several])):,} different sources"
+        kinds = ("pair-in-test", "source-in-test", "near-test")
+        lines = np.concatenate([self.lines_of(kind) for kind in kinds])
+        touched = self.test.touched(prints.folded_source[lines - 1])
+        told = f"{touched:,} of {len(self.test):,} test sentences are in the training text in one of these ways"
+        said |= dict.fromkeys([kind for kind in kinds if len(self.lines_of(kind))][:1], told)
+
+    def lines_of(self, kind: str, *sides: int) -> Ints:
+        parts = [part for side in sides or (0, 1, BOTH) for part in self.lines.get((kind, side), [])]
+        return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *parts]))
+
+
+def _kept(finding: Finding) -> Finding:
+    return replace(finding, kind=replace(finding.kind, fault=False, fix=KEPT))
+
+
+def _rest(n_source: int, n_target: int) -> Ints:
+    """The lines that only one file has."""
+    return np.arange(min(n_source, n_target), max(n_source, n_target)) + 1
+
+
+def _told(stretch: Stretch) -> str:
+    lines = f"{abs(stretch.shift)} line{'s' * (abs(stretch.shift) > 1)}"
+    where = f"from about line {stretch.begin + 1:,} to {stretch.end:,} the target runs {lines}"
+    example = (stretch.begin + stretch.end) // 2 + 1
+    return (
+        f"{where} {'behind' if stretch.shift > 0 else 'ahead'}:\n"
+        f"source line {example:,} is translated by target line {example + stretch.shift:,}"
+    )
+
+
+def _parting(path: list[Stretch] | None, n_source: int, n_target: int) -> str:
+    longer, extra = ("source", n_source - n_target) if n_source > n_target else ("target", n_target - n_source)
+    counts = f"the source has {n_source:,} lines, the target {n_target:,}"
+    if path is None:
+        return f"{counts}; where they part company cannot be told from their lengths"
+    away = [stretch for stretch in path if stretch.shift]
+    if not away:
+        return f"{counts}; they go together to the end of the shorter, so the {longer} has {extra:,} more at its end"
+    return "\n".join([counts, *map(_told, away)])
+
+
+def _examples(
+    text: ParallelText, findings: Sequence[Finding], seen: _Seen, watch: Watch
+) -> dict[str, tuple[Example, ...]]:
+    """A few pairs of each kind, spread over the file, with their text."""
+    wanted: dict[int, list[str]] = defaultdict(list)
+    found: dict[str, list[Example]] = {finding.kind.name: [] for finding in findings}
+    for finding in findings:
+        for place in np.unique(np.linspace(0, finding.count - 1, min(EXAMPLES, finding.count)).astype(int)):
+            wanted[int(finding.lines[place])].append(finding.kind.name)
+    last = max(wanted, default=0)
+    read = 0
+    for portion in watch(portions(text), last, "fetching examples") if last else ():
+        for line, (source, target) in enumerate(portion, read + 1):
+            for kind in wanted.get(line, ()):
+                sides = [side for side in (0, 1) if line in seen.lines_of(kind, side)]
+                side = ("source", "target")[sides[0]] if len(sides) == 1 else ""
+                found[kind].append(Example(line, side, _text(source), _text(target)))
+        read += len(portion)
+        if read >= last:
+            break
+    return {kind: tuple(examples) for kind, examples in found.items()}
+
+
+def _text(line: bytes) -> str:
+    text = line.removeprefix(NOT_TWO_COLUMNS).decode("utf-8", "backslashreplace")
+    place = first_damage(text) if is_utf8(line) else text.index("\\x")
+    begin = max(0, place - BEFORE_DAMAGE)
+    return "…" * (begin > 0) + text[begin : begin + SHOWN] + "…" * (len(text) > begin + SHOWN)

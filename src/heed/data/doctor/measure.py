@@ -1,0 +1,126 @@
+"""Numbers about many lines at once, by array arithmetic over their bytes."""
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_NGRAM = 4
+_GAP = b"\n" * (_NGRAM - 1)  # so that no n-gram reaches into the next line
+CODES = 1 << 18
+
+_LOWER = np.array([byte + 32 if 65 <= byte <= 90 else byte for byte in range(256)], dtype=np.uint8)
+# Different numbers for different digits, so that their sum tells lines with other digits apart.
+_CONTINUES_TORN = [0xC2, 0xC5, 0xC6, 0xCB, 0xE2]
+_DIGIT = np.array([40_503, 12_289, 50_021, 24_593, 6_151, 61_441, 3_079, 33_391, 18_433, 55_339])
+
+_ASCII_MARKS = bytes(byte for byte in range(128) if not chr(byte).isalnum() and byte != 10)
+# Latin-1 symbols, general punctuation, CJK punctuation and full-width marks: lead bytes, so never half a letter.
+_OTHER_MARKS = re.compile(
+    rb"\xc2[\x80-\xbf]|\xe2[\x80\x81][\x80-\xbf]|\xe3\x80[\x80-\xbf]|\xef\xbc[\x81-\x8f\x9a-\xa0]|\xef\xbb\xbf"
+)
+
+
+class Lines:
+    """The lines of one side of a portion, laid end to end."""
+
+    def __init__(self, lines: Sequence[bytes]) -> None:
+        self.lines = lines
+        self.sizes = np.fromiter(map(len, lines), dtype=np.int64, count=len(lines))
+        self.starts = np.cumsum(self.sizes + len(_GAP)) - self.sizes - len(_GAP)
+        self.bytes = np.frombuffer(_GAP.join(lines) + _GAP, dtype=np.uint8)
+
+    def at(self, places: Ints, weights: Ints | None = None) -> Ints:
+        """For each line how many of these places in the bytes are in it, or the sum of their weights."""
+        line = np.searchsorted(self.starts, places, side="right") - 1
+        return np.bincount(line, weights, minlength=len(self.lines)).astype(np.int64)
+
+    def characters(self) -> Ints:
+        """In characters, not bytes: the bytes but for those that continue a character."""
+        return self.sizes - self.at(np.flatnonzero((self.bytes & 0xC0) == 0x80))
+
+    def words(self) -> Ints:
+        return self.at(np.flatnonzero(self.bytes == ord(" "))) + 1
+
+    def digits(self) -> Ints:
+        """The same number for the same digits, in whatever order; 0 for none."""
+        places = np.flatnonzero(self.bytes - np.uint8(48) < 10)
+        return self.at(places, _DIGIT[self.bytes[places] - 48])
+
+    def has(self, mark: str) -> NDArray[np.bool_]:
+        return self.at(np.flatnonzero(self.bytes == ord(mark))) > 0
+
+    def suspects(self) -> Ints:
+        """Which lines may hold damaged characters: those with a byte, or a sequence, with which some damage begins."""
+        byte = self.bytes
+        # Control characters and "&"; the lead bytes of private-use characters, U+FFFD and U+FEFF.
+        marked = ((byte < 32) & (byte != 9) & (byte != 10)) | (byte == 127) | (byte == 38)
+        marked |= (byte == 0xEE) | (byte == 0xEF) | (byte == 0xF3) | (byte == 0xF4)
+        places = np.flatnonzero(marked)
+        # U+0080 to U+009F, and torn characters: an accented letter, then one of those Latin-1 or Windows-1252 has
+        # for the bytes that continue a character.
+        lead = np.flatnonzero((byte[:-2] == 0xC2) | (byte[:-2] == 0xC3))
+        torn = (byte[lead] == 0xC3) & np.isin(byte[lead + 2], _CONTINUES_TORN)
+        control = (byte[lead] == 0xC2) & (byte[lead + 1] < 0xA0)
+        return np.flatnonzero(self.at(np.concatenate([places, lead[torn | control]])))
+
+    def not_utf8(self) -> Ints:
+        try:
+            self.bytes.tobytes().decode("utf-8")
+            return np.zeros(0, dtype=np.int64)
+        except UnicodeDecodeError:
+            return np.array([i for i, line in enumerate(self.lines) if not is_utf8(line)], dtype=np.int64)
+
+    def blank(self) -> NDArray[np.bool_]:
+        blank: NDArray[np.bool_] = np.fromiter(map(len, self.folded), dtype=np.int64, count=len(self.lines)) == 0
+        for place in np.flatnonzero(blank).tolist():
+            blank[place] = not self.lines[place].strip()
+        return blank
+
+    def lettered(self) -> NDArray[np.bool_]:
+        """Lines with anything but digits and marks in them."""
+        return np.array([line != b"" and not line.isdigit() for line in self.folded], dtype=bool)
+
+    def ngram_codes(self) -> NDArray[np.uint32]:
+        """For each byte the number of the n-gram that begins there, capitals as small letters."""
+        low = _LOWER[self.bytes]
+        codes = np.zeros(len(low), dtype=np.uint32)
+        last = len(low) - _NGRAM + 1
+        for place in range(_NGRAM):  # byte by byte into place, as the machine keeps its numbers
+            codes.view(np.uint8)[place::4][:last] = low[place : last + place]
+        codes *= np.uint32(2_654_435_761)
+        codes >>= np.uint32(32 - CODES.bit_length() + 1)
+        return codes
+
+    def sums(self, values: NDArray[np.float32]) -> Floats:
+        """For each line the sum of its bytes' values."""
+        borders = np.stack([self.starts, self.starts + self.sizes], axis=1).ravel()
+        return np.where(self.sizes > 0, np.add.reduceat(values, borders)[::2], 0.0)
+
+    @cached_property
+    def folded(self) -> list[bytes]:
+        """The lines as small letters and digits only: what is left when case, spaces and marks do not count."""
+        text = b"\n".join(self.lines).decode("utf-8", "replace").lower().encode()
+        return _OTHER_MARKS.sub(b"", text.translate(None, _ASCII_MARKS)).split(b"\n")
+
+
+def hashes(lines: Sequence[bytes]) -> NDArray[np.uint64]:
+    """A 64-bit number for each line, the same for the same bytes as long as this process runs."""
+    return np.fromiter(map(hash, lines), dtype=np.int64, count=len(lines)).view(np.uint64)
+
+
+def of_pairs(source: NDArray[np.uint64], target: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    return (source * np.uint64(0x9E3779B97F4A7C15)) ^ target
+
+
+def is_utf8(line: bytes) -> bool:
+    try:
+        line.decode("utf-8")
+        return True
+    except UnicodeDecodeError:
+        return False

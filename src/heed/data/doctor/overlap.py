@@ -1,0 +1,85 @@
+"""Pairs that come again: in the corpus itself, or in the test text."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heed.data.corpus import ParallelText
+from heed.data.doctor.language import Profile
+from heed.data.doctor.measure import Lines, hashes, of_pairs
+from heed.data.doctor.reading import portions
+
+Hashes = NDArray[np.uint64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Fingerprints:
+    """Sources and pairs of a text, letter for letter and folded, as numbers."""
+
+    source: Hashes
+    pair: Hashes
+    folded_source: Hashes
+    folded_pair: Hashes
+
+    @classmethod
+    def of(cls, source: Lines, target: Lines) -> "Fingerprints":
+        plain = hashes(source.lines), hashes(target.lines)
+        folded = hashes(source.folded), hashes(target.folded)
+        return cls(plain[0], of_pairs(*plain), folded[0], of_pairs(*folded))
+
+    @classmethod
+    def joined(cls, parts: Sequence["Fingerprints"]) -> "Fingerprints":
+        names = ("source", "pair", "folded_source", "folded_pair")
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+def repeated(numbers: Hashes) -> Mask:
+    """Which have been there before."""
+    again = np.ones(len(numbers), dtype=bool)
+    again[np.unique(numbers, return_index=True)[1]] = False
+    return again
+
+
+def with_company(numbers: Hashes) -> Mask:
+    """Which are there more than once, the first time included."""
+    _, inverse, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+    company: Mask = (counts > 1)[inverse]
+    return company
+
+
+class TestText:
+    """What a corpus must not share with the text it will be judged by."""
+
+    def __init__(self, texts: Iterable[ParallelText], profile: Profile) -> None:
+        parts, own = [], np.zeros(2)
+        for text in texts:
+            text.count()  # complains if the files do not fit
+            for portion in portions(text):
+                source, target = map(Lines, zip(*portion, strict=True))
+                parts.append(Fingerprints.of(source, target))
+                own += [profile.own(source, 0).sum(), profile.own(target, 1).sum()]
+        self.exchanged = profile.distinct and bool(parts) and bool(np.all(own < 0))
+        self.known = Fingerprints.joined(parts) if parts else None
+        self._blank = hashes([b""])
+
+    def shared(self, prints: Fingerprints) -> Iterator[tuple[str, Mask]]:
+        """For each kind of overlap which pairs have it; each pair has one kind at most."""
+        if self.known is None:
+            return
+        pair = np.isin(prints.pair, self.known.pair)
+        source = np.isin(prints.source, self.known.source) & ~pair
+        # Lines of nothing but marks are all alike when folded.
+        near = np.isin(prints.folded_source, self.known.folded_source) & (prints.folded_source != self._blank)
+        yield "pair-in-test", pair
+        yield "source-in-test", source
+        yield "near-test", near & ~pair & ~source
+
+    def touched(self, sources: Hashes) -> int:
+        """How many test sentences have a folded source among these."""
+        return 0 if self.known is None else int(np.isin(self.known.folded_source, sources).sum())
+
+    def __len__(self) -> int:
+        return 0 if self.known is None else len(self.known.source)
