@@ -9,12 +9,14 @@ import hashlib
 import io
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from queue import SimpleQueue
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -40,11 +42,12 @@ def prepare(
     *,
     processes: int | None = None,
     progress: Callable[[int], None] | None = None,
+    learnt: Mapping[str, Any] = MappingProxyType({}),
 ) -> PairStore:
     """Encode a parallel text into a new folder, which replaces one that stands there.
 
-    `progress` is told how many lines are done. Pairs of any length are kept, those with a blank side are left out
-    and listed.
+    `progress` is told how many lines are done; `learnt` is noted as the way the vocabulary came about. Pairs of any
+    length are kept, those with a blank side are left out and listed.
 
     Raises:
         DataError: the files cannot be read, are empty, or have different numbers of lines; a line is not UTF-8.
@@ -68,7 +71,7 @@ def prepare(
                 progress(done)
         if done == 0:
             text.count()  # says which file is empty
-        writer.finish([file.as_read() for file in files])
+        writer.finish([file.as_read() for file in files], learnt)
     return PairStore.open(folder)
 
 

@@ -7,7 +7,8 @@ first sentence in it is used, the small arrays when they are first asked for.
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -44,7 +45,7 @@ class TextFile:
     sha256: str
 
     def has_changed(self) -> bool:
-        """Whether another text stands there now. Clocks are not trusted: only the content counts in the end."""
+        """Whether another text stands at its place now. Clocks are not trusted: only the content counts in the end."""
         try:
             now = os.stat(self.path)
             if (now.st_size, now.st_mtime_ns) == (self.size, self.mtime_ns):
@@ -148,13 +149,14 @@ class PairStore:
     """Encoded pairs, and an account of those left out because a side is blank.
 
     `lines[i]` is the line number in the files that pair i comes from; `checksum` is the same for the same pairs in
-    the same order and vocabulary only.
+    the same order and vocabulary only; `learnt` says how the vocabulary came about, as far as known.
     """
 
     def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
         self.folder = folder
         self.checksum: str = manifest["corpus"]
         self.tokenizer_checksum: str = manifest["tokenizer"]
+        self.learnt: dict[str, Any] = manifest["learnt"]
         self.texts = tuple(TextFile(**text) for text in manifest["texts"])
         self._arrays = {}
         for name in _ARRAYS:
@@ -252,13 +254,15 @@ class _ArrayWriter:
     """A file and the checksums of its blocks, as it grows."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._file: BinaryIO = open(path, "wb", buffering=BLOCK)
         self._block = hashlib.sha256()
         self.size = 0
         self.sums: list[str] = []
 
     def write(self, content: bytes) -> None:
-        self._file.write(content)
+        with self._named_errors():
+            self._file.write(content)
         rest = memoryview(content)
         while len(rest):
             part = rest[: BLOCK - self.size % BLOCK]
@@ -271,12 +275,22 @@ class _ArrayWriter:
     def finish(self) -> dict[str, Any]:
         if self.size % BLOCK:
             self._end_block()
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        with self._named_errors():
+            self._file.flush()
+            os.fsync(self._file.fileno())
         return {"size": self.size, "blocks": self.sums}
 
     def close(self) -> None:
-        self._file.close()
+        with suppress(OSError):  # of a full disk was told before
+            self._file.close()
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        """A full disk should say which file it could not take."""
+        try:
+            yield
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self._path)) from None
 
     def _end_block(self) -> None:
         self.sums.append(self._block.hexdigest())
@@ -314,7 +328,7 @@ class StoreWriter:
         self._files["lines"].write(lines)
         self._files["blank_lines"].write(blank_lines)
 
-    def finish(self, texts: Sequence[TextFile]) -> None:
+    def finish(self, texts: Sequence[TextFile], learnt: Mapping[str, Any]) -> None:
         """All but the renaming of the folder."""
         files = {name: file.finish() for name, file in self._files.items()}
         tokenizer = write_through(self._folder / TOKENIZER, self._tokenizer.model)
@@ -323,6 +337,7 @@ class StoreWriter:
             "format": FORMAT,
             "corpus": checksum(json_bytes(corpus)),
             "tokenizer": tokenizer,
+            "learnt": dict(learnt),
             "id_type": self._kind.str,
             "texts": [asdict(text) for text in texts],
             "files": files,
