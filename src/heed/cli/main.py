@@ -9,11 +9,13 @@ import sys
 from collections.abc import Sequence
 
 import heed
-from heed.cli import demo, evaluate, plot, runs, score, train, translate
+from heed.cli import demo, doctor, evaluate, plot, prepare, runs, score, train, translate
 from heed.errors import ConfigError, HeedError
 
 VERBS = {
     "demo": demo,
+    "doctor": doctor,
+    "prepare": prepare,
     "train": train,
     "translate": translate,
     "evaluate": evaluate,
