@@ -66,6 +66,7 @@ def test_axes_and_curves_agree(tmp_path: Path) -> None:
             column for column in range(match.start(), match.end()) if rule[column] == "+" and column > corner
         )
     assert column_of.keys() >= {0, 200, 400, 600, 800, 1000}
+    assert column_of[0] == corner + 1 and column_of[1000] == rows[0].index("a", corner)  # both ends of the axis
     n_checked = 0
     for row in rows:
         label = row[:corner].strip()
@@ -90,6 +91,17 @@ def test_validation_is_shown_as_letters_and_runs_differ_without_colour(tmp_path:
         x, y = (line.split() for line in text.splitlines()[-2:])
         assert (x[0], x[-1], y[0], y[-1]) == ("a", str(names[0]), "b", str(names[1]))
         assert x[1:-1] != y[1:-1]
+
+
+def test_validation_perplexity_is_marks_only_and_bleu_a_line(tmp_path: Path) -> None:
+    events = [{"event": "step", "step": step, "perplexity": 2.0} for step in (1, 100)]
+    events += [{"event": "validation", "step": step, "perplexity": 30.0, "bleu": 1.0} for step in (1, 100)]
+    (tmp_path / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+    found = panels(plotted(tmp_path, encoding="ascii"))
+    # The marks of validation stand alone in the highest row, the line of training in the lowest.
+    assert re.fullmatch(r"[ \d]*[|+]a +a", found["Perplexity"][0])
+    assert re.fullmatch(r"[ \d]*[|+]\.+a", found["Perplexity"][-3])
+    assert any(re.fullmatch(r"[ \d]*[|+]a\.+a", row) for row in found["Validation BLEU"])
 
 
 def test_perplexity_over_decades_stands_on_a_logarithmic_axis(tmp_path: Path) -> None:
@@ -126,9 +138,9 @@ def test_a_real_run(trained: Trained) -> None:
 
 def test_the_figure_has_every_point_in_its_place(tmp_path: Path) -> None:
     """SVG is text: the drawn path of the learning rate is read back and is the straight line that was put in."""
-    names = [make_run(tmp_path / name, slope=slope) for name, slope in (("x", 1e-6), ("_$y$", 3e-6))]
+    names = [make_run(tmp_path / name, slope=slope) for name, slope in (("x", 1e-6), (r"_$\bad$", 3e-6))]
     done = heed("plot", *names, "--out", tmp_path / "curves.svg")
-    assert (done.code, done.out) == (0, "")
+    assert (done.code, done.out) == (0, ""), done.err
     content = (tmp_path / "curves.svg").read_text(encoding="utf-8")
     for text in (
         "Training loss",
@@ -140,6 +152,7 @@ def test_the_figure_has_every_point_in_its_place(tmp_path: Path) -> None:
         *map(str, names),
     ):
         assert text in content, text
+    assert "DejaVuSans-24" in content  # a dollar sign in a name is drawn (character 24 hex) and not taken for a formula
     tree = ElementTree.fromstring(content)
     paths = [
         [tuple(map(float, point)) for point in re.findall(r"[ML] (-?[\d.]+) (-?[\d.]+)", path.attrib["d"])]

@@ -89,9 +89,10 @@ def _print_table(states: list["RunState"]) -> None:
         )
     # Folded to fit a terminal; whole lines for anything that reads them.
     console = Console(width=None if sys.stdout.isatty() else 1000, markup=False, highlight=False, emoji=False)
-    console.print(table)
-    for note in _notes(states):
-        print(note)
+    with console.capture() as drawn:
+        console.print(table)
+    for line in (*drawn.get().splitlines(), *_notes(states)):
+        print(line.rstrip())
 
 
 def _notes(states: list["RunState"]) -> list[str]:

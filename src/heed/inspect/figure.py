@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 FORMATS = (".png", ".svg", ".pdf")
 # The colour-blind-safe palette of Okabe and Ito, without its yellow, which is too light on white. Seven colours and
-# four line styles: no two of the first 28 runs look alike, and neighbours differ without colour too.
+# four line styles: no two of the first 28 runs look alike. Line styles and marks differ without colour too.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 _LINES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)))
 _MARKERS = "osD^vPX"
@@ -51,7 +51,7 @@ def save_figure(path: Path, names: Sequence[str], panels: list[tuple[Panel, list
         _draw(axes, panel, drawn)
         first = first or axes
     figure.legend(
-        handles=[Line2D([], [], color=_colour(run), linestyle=_LINES[run % len(_LINES)]) for run in range(len(names))],
+        handles=[Line2D([], [], **_style(run)) for run in range(len(names))],
         labels=[name.replace("$", r"\$") for name in names],  # or it would be read as a formula
         loc="outside lower center",
         ncols=2,
@@ -67,19 +67,10 @@ def _draw(axes: "Axes", panel: Panel, drawn: list[Drawn]) -> None:
     both = len({one.validation for one in drawn}) == 2
     for one in drawn:
         steps, values = zip(*one.curve, strict=True)
-        marker: dict[str, Any] = {}
-        if one.validation or len(steps) == 1:
-            marker = {"marker": _MARKERS[one.run % len(_MARKERS)], "markersize": 4, "markevery": _every(len(steps))}
-        faint = both and not one.validation
-        axes.plot(
-            steps,
-            values,
-            color=_colour(one.run),
-            linestyle=_LINES[one.run % len(_LINES)],
-            linewidth=0.9 if faint else 1.6,
-            alpha=0.6 if faint else 1.0,
-            **marker,
-        )
+        style = _style(one.run) | {"markevery": _every(one)}
+        if both and not one.validation:
+            style |= {"marker": "", "linewidth": 0.9, "alpha": 0.6}
+        axes.plot(steps, values, **style)
     if is_logarithmic(panel, drawn):
         axes.set_yscale("log")
         low, high = axes.get_ylim()
@@ -94,10 +85,18 @@ def _draw(axes: "Axes", panel: Panel, drawn: list[Drawn]) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _colour(run: int) -> str:
-    return _COLOURS[run % len(_COLOURS)]
+def _style(run: int) -> dict[str, Any]:
+    return {
+        "color": _COLOURS[run % len(_COLOURS)],
+        "linestyle": _LINES[run % len(_LINES)],
+        "linewidth": 1.4,
+        "marker": _MARKERS[run % len(_MARKERS)],
+        "markersize": 4,
+    }
 
 
-def _every(n: int) -> int:
-    """So that marks do not run together: about 25 on a curve."""
-    return max(n // 25, 1)
+def _every(one: Drawn) -> tuple[int, int]:
+    """The first point to mark, and how many on is the next: each validation while they are few, some of the steps."""
+    n = len(one.curve)
+    every = max(n // (25 if one.validation else 8), 1)
+    return one.run * every // 3 % every, every  # runs are not marked at the same steps
