@@ -23,8 +23,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  stopped early  validation no longer got better (train.patience)\n"
         "  interrupted    stopped by Ctrl-C or SIGTERM, and saved\n"
         "  died           ended without a word: killed, crashed, or the machine went down\n"
-        "  empty          nothing happened yet; damaged: the files say no more, for the reason given\n"
-        "All but the damaged ones can be gone on with: heed train --resume FOLDER\n"
+        "  empty          nothing recorded yet\n"
+        "  damaged        a file is missing or cannot be read; the reason stands below the table\n"
+        "All but running and damaged ones can be gone on with: heed train --resume FOLDER\n"
     )
     parser.epilog = "examples:\n  heed runs\n  heed runs runs/big /data/runs\n  heed runs --json | jq '.[].best_bleu'\n"
     parser.add_argument(
