@@ -10,7 +10,7 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from heed.durable import MANIFEST, checksum, json_bytes, new_folder, read_json, write_through
-from heed.errors import CheckpointError
+from heed.errors import CheckpointError, DamageError
 
 FORMAT = 1  # of run folders; raised when an older heed could not read a newer one's
 
@@ -46,22 +46,28 @@ def read_tensors(path: Path, name: str) -> dict[str, Tensor]:
     """One group of a checkpoint's tensors, after its checksum was found right.
 
     Raises:
-        CheckpointError: the file is missing, cut short or changed by so much as a bit.
+        DamageError: the file is missing, cut short or changed by so much as a bit.
     """
-    file = path / f"{name}.safetensors"
-    checksums = read_manifest(path).get("sha256")
-    if not isinstance(checksums, dict):
-        raise CheckpointError(f"{path / MANIFEST}: damaged (it has no checksums)")
-    try:
-        content = file.read_bytes()
-    except FileNotFoundError:
-        raise CheckpointError(f"{file}: missing; the checkpoint is not whole") from None
-    if checksum(content) != checksums.get(file.name):
-        raise CheckpointError(f"{file}: damaged: its checksum is not the one in {MANIFEST}")
+    content = _read_checked(path, f"{name}.safetensors", _checksums(path))
     try:
         return load(content)
     except SafetensorError as error:
-        raise CheckpointError(f"{file}: damaged ({error})") from None
+        raise DamageError(f"{path / name}.safetensors: damaged ({error})") from None
+
+
+def read_all_tensors(path: Path) -> dict[str, dict[str, Tensor]]:
+    """All groups."""
+    return {Path(file).stem: read_tensors(path, Path(file).stem) for file in _checksums(path)}
+
+
+def verify_checkpoint(path: Path) -> None:
+    """
+    Raises:
+        DamageError: a file of it is not what was written.
+    """
+    checksums = _checksums(path)
+    for name in checksums:
+        _read_checked(path, name, checksums)
 
 
 def average(states: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
@@ -71,3 +77,22 @@ def average(states: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
         total = sum((state[key].to(torch.float64) for state in states), torch.zeros_like(first, dtype=torch.float64))
         mean[key] = (total / len(states)).to(first.dtype)
     return mean
+
+
+def _checksums(path: Path) -> dict[str, str]:
+    found = read_manifest(path).get("sha256")
+    if not isinstance(found, dict):
+        raise DamageError(f"{path / MANIFEST}: damaged (it has no checksums)")
+    return found
+
+
+def _read_checked(path: Path, name: str, checksums: dict[str, str]) -> bytes:
+    try:
+        content = (path / name).read_bytes()
+    except FileNotFoundError:
+        raise DamageError(f"{path / name}: missing; the checkpoint is not whole") from None
+    except OSError as error:
+        raise DamageError(f"{path / name}: cannot be read ({error.strerror})") from None
+    if checksum(content) != checksums.get(name):
+        raise DamageError(f"{path / name}: damaged: its checksum is not the one in {MANIFEST}")
+    return content

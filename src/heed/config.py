@@ -59,6 +59,7 @@ class DataConfig:
 
     train_source: str = ""
     train_target: str = ""
+    prepared: str = ""  # a folder made by `heed prepare`, instead of the two above
     valid_source: str = ""  # left out: no validation, no early stopping
     valid_target: str = ""
 
@@ -75,6 +76,7 @@ class TrainConfig:
     adam_beta1: float = 0.9
     adam_beta2: float = 0.98
     adam_epsilon: float = 1e-9
+    skip_bad_batches: int = 3  # updates in a row left out because they are not finite, before giving up
     label_smoothing: float = 0.1  # epsilon_ls
     seed: int = 1  # of initialisation, batches and dropout
     log_every: int = 50  # steps between two log lines
@@ -83,6 +85,15 @@ class TrainConfig:
     patience: int = 10  # validations without a better one before stopping early; 0: never
     keep_checkpoints: int = 5  # the newest ones kept, at least 2
     average_last: int = 5  # checkpoints averaged at the end (section 6.1); 1: none
+    ema_decay: float = (
+        0.0  # of a running mean of the weights, such as 0.999, tried at the end beside averaging; 0: none
+    )
+    precision: Literal["float32", "bfloat16", "float16"] = (
+        "float32"  # of matrix products, where the device is good at it
+    )
+    compile: bool = False  # layers through torch.compile: minutes of warm-up, quicker on a GPU
+    sharded: bool = False  # with several processes: each keeps a share of the model and optimizer only (FSDP2)
+    tensorboard: bool = False  # write events for TensorBoard into the run folder, too
 
 
 @dataclass(frozen=True)
@@ -266,6 +277,8 @@ def _type_fault(value: Any, wanted: Any) -> str | None:
         (wanted,) = (kind for kind in get_args(wanted) if kind is not NoneType)
         if value is None:
             return None
+    if wanted is bool:
+        return None if isinstance(value, bool) else "must be true or false"
     accepted = (int, float) if wanted is float else (wanted,)
     if isinstance(value, accepted) and not isinstance(value, bool):
         return None
@@ -305,6 +318,7 @@ def _contradictions(config: Config) -> list[str]:
             ("train.label_smoothing", train.label_smoothing),
             ("train.adam_beta1", train.adam_beta1),
             ("train.adam_beta2", train.adam_beta2),
+            ("train.ema_decay", train.ema_decay),
         ]
         if not 0 <= value < 1
     ]
@@ -318,7 +332,11 @@ def _contradictions(config: Config) -> list[str]:
     ]
     faults += [
         f"{name} = {value}: must be at least 0"
-        for name, value in [("decode.alpha", decode.alpha), ("decode.extra_length", decode.extra_length)]
+        for name, value in [
+            ("decode.alpha", decode.alpha),
+            ("decode.extra_length", decode.extra_length),
+            ("train.skip_bad_batches", train.skip_bad_batches),
+        ]
         if not 0 <= value < math.inf
     ]
     if not 0 <= train.seed < 2**63:
@@ -331,6 +349,12 @@ def _contradictions(config: Config) -> list[str]:
         ]
         if target and not source
     ]
+    if data.prepared and data.train_source:
+        faults.append("data.prepared holds the training text already; leave out data.train_source, or data.prepared")
+    if data.prepared and text.tokenizer:
+        faults.append("data.prepared has its own vocabulary; leave out text.tokenizer")
+    if train.sharded and train.precision == "float16":
+        faults.append('train.sharded does not go with train.precision = "float16"; take "bfloat16"')
     if not 0 < text.character_coverage <= 1:
         faults.append(f"text.character_coverage = {text.character_coverage}: must be above 0 and at most 1")
     if train.keep_checkpoints < max(2, train.average_last):

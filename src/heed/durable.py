@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from heed.errors import CheckpointError
+from heed.errors import CheckpointError, DamageError
 
 MANIFEST = "manifest.json"
 
@@ -35,13 +35,13 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_bytes())
     except FileNotFoundError:
-        raise CheckpointError(f"{path}: missing; the folder is not whole") from None
+        raise DamageError(f"{path}: missing; the folder is not whole") from None
     except ValueError as error:
-        raise CheckpointError(f"{path}: damaged ({error})") from None
+        raise DamageError(f"{path}: damaged ({error})") from None
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from None
     if not isinstance(value, dict):
-        raise CheckpointError(f"{path}: damaged (not a JSON object)")
+        raise DamageError(f"{path}: damaged (not a JSON object)")
     return value
 
 

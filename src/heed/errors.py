@@ -4,7 +4,8 @@
     ├── ConfigError       a setting that cannot be (the command exits with 2)
     ├── DataError         a corpus or text file that cannot be used as it is
     ├── TokenizerError    a vocabulary that cannot be learnt, read or does not fit
-    ├── CheckpointError   a run folder that is missing, damaged, locked or of another format
+    ├── CheckpointError   a run folder that is missing, locked, changed or of another format
+    │   └── DamageError   a file in it that is not what was written: cut short, a flipped bit, gone
     ├── DecodeError       a translation request that cannot be carried out
     └── TrainingError     a training that cannot go on
 
@@ -31,6 +32,10 @@ class TokenizerError(HeedError):
 
 class CheckpointError(HeedError):
     """A run folder that is missing, damaged, in use, or of another format version."""
+
+
+class DamageError(CheckpointError):
+    """A file that is not what was written there. An older checkpoint may be whole."""
 
 
 class DecodeError(HeedError):

@@ -2,25 +2,33 @@
 
 config.json                     the resolved config; `heed train config.json` repeats the run
 tokenizer.model                 the sentencepiece model
+data/                           the encoded corpus, unless it was prepared elsewhere
 events.jsonl                    one JSON object for everything that happened
 best.json                       which checkpoint to translate with, and its validation scores
 checkpoints/step-00000500/      weights, optimizer and counters at a step
 checkpoints/average-00000600/   mean weights of the last checkpoints (section 6.1)
+lock                            held by the process that trains
 """
 
+import os
 import re
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
-from heed.checkpoint import average, read_manifest, read_tensors, write_checkpoint
+from heed.checkpoint import read_manifest, read_tensors, verify_checkpoint, write_checkpoint
 from heed.config import Config, config_from_dict
 from heed.durable import checksum, delete_folder, read_json, write_file, write_json
-from heed.errors import CheckpointError
+from heed.errors import CheckpointError, DamageError
 from heed.model.transformer import Transformer
 from heed.text.tokenizer import Tokenizer
+
+# What may change when a run goes on: the rest would make it another run. Where text lies may change too; what is in
+# it may not, and has checksums.
+MAY_CHANGE = {"train.max_steps", "train.patience"}
 
 _STEP = re.compile(r"step-(\d+)$")
 
@@ -71,6 +79,11 @@ class RunFolder:
         self.config = config
 
     @property
+    def data_path(self) -> Path:
+        """The encoded corpus."""
+        return Path(self.config.data.prepared) if self.config.data.prepared else self.path / "data"
+
+    @property
     def events_path(self) -> Path:
         return self.path / "events.jsonl"
 
@@ -83,13 +96,21 @@ class RunFolder:
         return self.path / "checkpoints" / f"step-{step:08d}"
 
     def save_step(self, step: int, tensors: dict[str, dict[str, Tensor]], info: dict[str, Any]) -> None:
+        """Written, and read again to be sure: older checkpoints are deleted after this."""
         write_checkpoint(self.step_path(step), tensors, {"step": step, **info, **self._fingerprint()})
+        verify_checkpoint(self.step_path(step))
 
-    def save_average(self, steps: list[int]) -> Path:
-        """The mean of these steps' weights, as a checkpoint of its own."""
-        mean = average([read_tensors(self.step_path(step), "model") for step in steps])
-        path = self.path / "checkpoints" / f"average-{steps[-1]:08d}"
-        write_checkpoint(path, {"model": mean}, {"step": steps[-1], "averaged": steps, **self._fingerprint()})
+    def set_aside(self, step: int) -> None:
+        """Get a damaged checkpoint out of the way, for people to look at."""
+        path = self.step_path(step)
+        aside = path.with_name(f"damaged-{path.name}")
+        shutil.rmtree(aside, ignore_errors=True)
+        os.rename(path, aside)
+
+    def save_weights(self, name: str, weights: dict[str, Tensor], info: dict[str, Any]) -> Path:
+        """Weights that are no step's own, such as a mean, as a checkpoint to translate with."""
+        path = self.path / "checkpoints" / name
+        write_checkpoint(path, {"model": weights}, {**info, **self._fingerprint()})
         return path
 
     def delete_steps(self, steps: set[int]) -> None:
@@ -99,13 +120,16 @@ class RunFolder:
     def set_best(self, folder: str, scores: dict[str, Any]) -> None:
         write_json(self.path / "best.json", {"checkpoint": folder, **scores})
 
+    def forget_best(self) -> None:
+        (self.path / "best.json").unlink(missing_ok=True)
+
     def best(self) -> dict[str, Any] | None:
         path = self.path / "best.json"
         if not path.exists():
             return None
         best = read_json(path)
         if not isinstance(best.get("checkpoint"), str):
-            raise CheckpointError(f"{path}: damaged (it names no checkpoint)")
+            raise DamageError(f"{path}: damaged (it names no checkpoint)")
         return best
 
     def checkpoint_path(self, which: str = "best") -> Path:
@@ -147,11 +171,35 @@ class RunFolder:
                 "put back the file that belongs to this run"
             )
 
+    def check_same_run(self, path: Path) -> None:
+        """Going on with other settings would quietly be another run."""
+        self.check_fingerprint(path)
+        then, now = (_flat(config) for config in (read_manifest(path).get("config", {}), self.config.to_dict()))
+        changed = [
+            f"{key} was {then[key]!r} and is now {now[key]!r}"
+            for key in then.keys() & now.keys()
+            if then[key] != now[key] and key not in MAY_CHANGE and not key.startswith("data.")
+        ]
+        if changed:
+            raise CheckpointError(
+                f"{self.path / 'config.json'}: changed since {path.name} was saved: {'; '.join(sorted(changed))}. "
+                "Put back what it was, or begin a new run: heed train config.json --out ANOTHER"
+            )
+
     def _fingerprint(self) -> dict[str, Any]:
         return {
             "tokenizer": checksum(self.tokenizer.model),
             "model": asdict(self.config.model),
         }
+
+
+def _flat(config: dict[str, Any]) -> dict[str, Any]:
+    return {
+        f"{section}.{key}": v
+        for section, values in config.items()
+        if isinstance(values, dict)
+        for key, v in values.items()
+    }
 
 
 def load_weights(model: Transformer, weights: dict[str, Tensor], name: str) -> None:

@@ -3,34 +3,68 @@
 import json
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from heed.training.step import StepResult
+
+if TYPE_CHECKING:
+    from heed.training.tensorboard import TensorBoard
+
+_FIRST_STEPS, _FIRST_SECONDS = 20, 5.0  # enough of either to tell the speed
 
 
 class Log:
     """Everything that happens goes through here. Nothing is printed to standard output."""
 
-    def __init__(self, events_path: Path | None, max_steps: int, stream: TextIO | None = None) -> None:
+    def __init__(
+        self, events_path: Path | None, max_steps: int, stream: TextIO | None = None, tensorboard: bool = False
+    ) -> None:
         self._stream = stream or sys.stderr
-        self._events = None if events_path is None else open(events_path, "a", encoding="utf-8")
+        self._path, self._writable = events_path, True
+        self._events = None if events_path is None else open(events_path, "ab", buffering=0)
+        self._wants_tensorboard = tensorboard
+        self._tensorboard: TensorBoard | None = None
         self._max_steps = max_steps
         self._bar = _Bar(self._stream, max_steps) if self._stream.isatty() else None
         self._began = self._window_began = time.monotonic()
         self._window: list[StepResult] = []
         self._first_step: int | None = None
+        self._speed_told, self._speed_began, self._speed_tokens = False, 0.0, 0
+        self._batches_per_epoch = 0
 
     def event(self, kind: str, message: str = "", **values: Any) -> None:
         """Record an event; `message` is what people read of it."""
-        if self._events is not None:
-            record = {"event": kind, "time": round(time.time(), 3), **values}
-            self._events.write(json.dumps(record, ensure_ascii=False) + "\n")
-            self._events.flush()
+        if kind == "start":
+            self._start(values)
+        self._record({"event": kind, "time": round(time.time(), 3), **values})
+        if self._tensorboard is not None:
+            self._tensorboard.event(kind, values)
         if kind in ("end", "interrupted") and self._bar is not None:
             self._bar.close()  # what is said last stands last
         if message:
             self.say(message)
+
+    def _start(self, values: dict[str, Any]) -> None:
+        self._batches_per_epoch = values["batches_per_epoch"]
+        if self._wants_tensorboard and self._path is not None:
+            from heed.training.tensorboard import TensorBoard
+
+            self._tensorboard = TensorBoard(self._path.parent, purge_step=values["step"] + 1)
+
+    def _record(self, record: dict[str, Any]) -> None:
+        """One whole line at a time. A full disk must not stop a training: it is said once, until there is room."""
+        if self._events is None:
+            return
+        try:
+            self._events.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
+            self._writable = True
+        except OSError as error:
+            if self._writable:
+                self._writable = False
+                self.say(f"warning: {self._path}: {error.strerror}; events are not recorded until there is room")
 
     def say(self, message: str) -> None:
         """A line for people."""
@@ -42,17 +76,18 @@ class Log:
     def warn(self, message: str) -> None:
         self.event("warning", f"warning: {message}", text=message)
 
-    def step(self, step: int, result: StepResult, rate: float, log_every: int) -> None:
+    def step(self, step: int, result: StepResult, log_every: int) -> None:
         """After each update: moves the bar; every `log_every` steps an event and, without a bar, a line."""
         now = time.monotonic()
         if self._first_step is None:
-            self._first_step = step - 1
+            self._first_step, self._began = step - 1, min(self._began, now)
         self._window.append(result)
         n_tokens = sum(one.n_tokens for one in self._window)
         speed = n_tokens / max(now - self._window_began, 1e-9)
         left = (now - self._began) / (step - self._first_step) * (self._max_steps - step)
+        self._tell_speed(step, now)
         if self._bar is not None:
-            self._bar.step(step, result, rate, speed, left)
+            self._bar.step(step, result, speed, left)
         if step % log_every == 0 or step == self._max_steps:
             loss = sum(one.loss * one.n_tokens for one in self._window) / n_tokens
             self.event(
@@ -60,21 +95,47 @@ class Log:
                 step=step,
                 loss=round(loss, 4),
                 perplexity=round(result.perplexity, 3),
-                learning_rate=rate,
+                learning_rate=result.learning_rate,
+                gradient_norm=round(result.gradient_norm, 4),
                 tokens_per_second=round(speed),
             )
             if self._bar is None:
                 self.say(
                     f"step {step:,}/{self._max_steps:,}  loss {loss:.3f}  perplexity {result.perplexity:.2f}  "
-                    f"lr {rate:.2e}  {speed:,.0f} tokens/s  {duration(left)} left"
+                    f"lr {result.learning_rate:.2e}  {speed:,.0f} tokens/s  {duration(left)} left"
                 )
             self._window, self._window_began = [], now
+
+    def _tell_speed(self, step: int, now: float) -> None:
+        """What the first steps say of the rest. The very first is not counted: it is slower than any other."""
+        first = self._first_step or 0
+        if step == first + 1:
+            self._speed_began, self._speed_tokens = now, -self._window[-1].n_tokens
+        self._speed_tokens += self._window[-1].n_tokens
+        steps, seconds = step - first - 1, now - self._speed_began
+        if self._speed_told or not steps or (steps < _FIRST_STEPS and seconds < _FIRST_SECONDS):
+            return
+        self._speed_told = True
+        speed = self._speed_tokens / seconds
+        epoch, rest = (n * seconds / steps for n in (self._batches_per_epoch, self._max_steps - step))
+        self.event(
+            "speed",
+            f"{speed:,.0f} target tokens/s; an epoch takes {duration(epoch)}, the {self._max_steps - step:,} steps "
+            f"that are left {duration(rest)} (validation apart)",
+            step=step,
+            tokens_per_second=round(speed),
+            seconds_per_epoch=round(epoch, 1),
+            seconds_left=round(rest, 1),
+        )
 
     def pause(self, seconds: float) -> None:
         """Time that was not training (validation) and must not count as slow training."""
         self._window_began += seconds
+        self._speed_began += seconds
 
     def close(self) -> None:
+        if self._tensorboard is not None:
+            self._tensorboard.close()
         if self._bar is not None:
             self._bar.close()
         if self._events is not None:
@@ -101,13 +162,14 @@ class _Bar:
     def say(self, message: str) -> None:
         (self._progress.console if self._running else self._console).print(message, markup=False, highlight=False)
 
-    def step(self, step: int, result: StepResult, rate: float, speed: float, left: float) -> None:
+    def step(self, step: int, result: StepResult, speed: float, left: float) -> None:
         if not self._running:
             self._progress.start()
             self._running = True
         # All of it fits 80 columns, whatever the numbers.
         numbers = (
-            f"loss {result.loss:.2f} ppl {result.perplexity:.4g} lr {rate:.1e} {speed:,.0f} tok/s {duration(left)} left"
+            f"loss {result.loss:.2f} ppl {result.perplexity:.4g} lr {result.learning_rate:.1e} "
+            f"{speed:,.0f} tok/s {duration(left)} left"
         )
         self._progress.update(self._task, completed=step, numbers=numbers)
 
@@ -115,6 +177,21 @@ class _Bar:
         if self._running:
             self._progress.stop()
             self._running = False
+
+
+@contextmanager
+def counting(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar with the time left, on a terminal; yields what to tell how many are done."""
+    if not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda done: progress.update(task, completed=done)
 
 
 def duration(seconds: float) -> str:
@@ -125,3 +202,7 @@ def duration(seconds: float) -> str:
     if seconds < 3600:
         return f"{seconds // 60}:{seconds % 60:02d} min"
     return f"{seconds // 3600}:{seconds % 3600 // 60:02d} h"
+
+
+def gigabytes(n_bytes: float) -> str:
+    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.0f} MB"

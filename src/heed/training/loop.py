@@ -1,49 +1,46 @@
 """The training loop: steps, validation, saving, resuming, stopping.
 
 Everything the loop goes by is either in the config or in `Progress`, and every update is a pure function of
-the weights, the optimizer's state and the step number. So a resumed run is the same run.
+the weights, the optimizer's state and the step number. So a resumed run is the same run. And every process of
+a training goes through the same loop: what only one of them knows, it tells the others (`Workers`).
 """
 
+import os
 import textwrap
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
-from heed.checkpoint import read_manifest, read_tensors
+from heed.checkpoint import read_tensors
 from heed.config import Config, build_config
-from heed.data.batch import make_batch
+from heed.data.batch import Batch, make_batch
 from heed.data.batching import BatchPlan
-from heed.data.corpus import ParallelText, evenly_spaced_lines, overlap
-from heed.data.store import PairStore, encode_pairs
-from heed.errors import CheckpointError, ConfigError, DataError, TrainingError
+from heed.data.corpus import ParallelText, overlap
+from heed.data.store import PairStore
+from heed.durable import checksum, json_bytes
+from heed.errors import TrainingError
+from heed.lock import FolderLock
 from heed.model.transformer import Transformer
 from heed.run import RunFolder, load_weights
-from heed.text.tokenizer import Tokenizer
-from heed.training.log import Log
-from heed.training.schedule import learning_rate
-from heed.training.step import make_optimizer, train_step
+from heed.symbols import EOS, PAD
+from heed.training import begin
+from heed.training.keeper import Keeper
+from heed.training.learner import Learner
+from heed.training.log import Log, gigabytes
+from heed.training.memory import fitting, free_memory, peak_memory, predicted_peak, used_memory
+from heed.training.progress import Progress
+from heed.training.step import train_step
 from heed.training.stop import Interrupted, StopRequest
 from heed.training.validate import Validation, validate
+from heed.training.workers import Workers, all_workers, is_restart
 
-
-@dataclass(frozen=True)
-class Progress:
-    """Where a training stands, beside weights and optimizer."""
-
-    step: int = 0  # updates made
-    validated_step: int = 0  # the last step validated
-    best_step: int = 0  # the best one of them, and its scores
-    best_perplexity: float = 0.0
-    best_bleu: float = 0.0
-    validations_since_best: int = 0
-
-    @property
-    def best(self) -> Validation | None:
-        return Validation(self.best_perplexity, self.best_bleu, ()) if self.best_step else None
+# What a process computes when there is nothing for it to do: an end symbol, and no token to predict.
+_NOTHING = Batch(torch.tensor([[EOS]]), torch.tensor([[PAD]]), torch.tensor([[PAD]]), 0)
 
 
 @dataclass(frozen=True)
@@ -60,78 +57,82 @@ def train(config: Config, out: str | Path) -> Outcome:
     """Train from text files into a new run folder.
 
     Raises:
-        ConfigError, DataError, TokenizerError: before anything is written.
+        ConfigError, DataError, TokenizerError: and nothing is left behind.
         CheckpointError: the folder exists already.
         TrainingError: the loss is no longer a number.
     """
     out = Path(out)
-    RunFolder.refuse_existing(out)
-    if not config.data.train_source:
-        raise ConfigError("nothing to train on: give --source and --target (data.train_source, data.train_target)")
-    text = ParallelText(config.data.train_source, config.data.train_target)
-    n_pairs = text.count()
-    valid = _read_validation(config)
-    say = Log(None, config.train.max_steps).say
-    if config.text.tokenizer:
-        tokenizer = Tokenizer.load(Path(config.text.tokenizer))
-    else:
-        say(f"learning a joint vocabulary of {config.text.vocab_size:,} from {n_pairs:,} pairs ...")
-        lines = evenly_spaced_lines(text, n_pairs, config.text.learn_lines)
-        tokenizer = Tokenizer.learn(lines, config.text.vocab_size, config.text.character_coverage)
-        if len(tokenizer) < config.text.vocab_size:
-            say(f"the text has only {len(tokenizer):,} pieces; the vocabulary has as many")
-    store = _encode(text, tokenizer, config)
-    run = RunFolder.create(out, config, tokenizer)
-    return _Training(run, text, store, valid).go_on()
+    with all_workers() as workers:
+        restart = is_restart() and (out / "config.json").exists()
+        if workers.leads and not restart:
+            begin.make_run(config, out, _log(None, config, workers).say)
+        return _go_on(out, workers, restore=restart)
 
 
 def resume(out: str | Path, *, max_steps: int | None = None, patience: int | None = None) -> Outcome:
-    """Go on with a training where its newest checkpoint stands, for longer than first planned if asked to.
+    """Go on with a training where its newest whole checkpoint stands, for longer than first planned if asked to.
 
     Nothing else of a run can change: it would be another run.
     """
-    run = RunFolder.open(Path(out))
+    out = Path(out)
     longer = {key: n for key, n in (("max_steps", max_steps), ("patience", patience)) if n is not None}
-    if longer:
-        run.change_config(build_config(run.config, ("resume", {"train": longer})))
-    text = ParallelText(run.config.data.train_source, run.config.data.train_target)
-    text.count()
-    store = _encode(text, run.tokenizer, run.config)
-    return _Training(run, text, store, _read_validation(run.config)).go_on(restore=True)
+    with all_workers() as workers:
+        if workers.leads:
+            run = RunFolder.open(out)
+            if longer:
+                with FolderLock.acquire(out):
+                    run.change_config(build_config(run.config, ("resume", {"train": longer})))
+        return _go_on(out, workers, restore=True)
+
+
+def _go_on(out: Path, workers: Workers, restore: bool) -> Outcome:
+    """Train in a run folder that is there, in all processes."""
+    lock = FolderLock.acquire(out) if workers.leads else None
+    try:
+        if workers.leads:
+            begin.open_corpus(RunFolder.open(out))  # makes it, if that was cut short
+        workers.wait()
+        run = RunFolder.open(out)
+        return _Training(run, begin.open_corpus(run), begin.read_validation(run.config), workers).go_on(restore)
+    finally:
+        if lock is not None:
+            lock.release()
 
 
 class _Training:
     """One run, in the making."""
 
-    def __init__(self, run: RunFolder, text: ParallelText, store: PairStore, valid: list[tuple[str, str]]) -> None:
-        self.run, self.config, self.text, self.store = run, run.config, text, store
+    def __init__(self, run: RunFolder, store: PairStore, valid: begin.Pairs, workers: Workers) -> None:
+        config = run.config
+        self.run, self.config, self.store, self.workers = run, config, store, workers
         self.valid = [pair for pair in valid if self._fits(pair)]
         self.n_long_valid = len(valid) - len(self.valid)
-        self.plan = BatchPlan(
-            store.source.lengths, store.target.lengths, run.config.train.batch_tokens, run.config.train.seed
-        )
-        torch.manual_seed(run.config.train.seed)
-        self.model = Transformer(run.config.model, len(run.tokenizer))
-        self.optimizer = make_optimizer(self.model, run.config.train)
-        self.progress = Progress()
-        self.log = Log(run.events_path, run.config.train.max_steps)
+        lengths = store.source.lengths, store.target.lengths
+        self.plan = BatchPlan(*lengths, config.train.batch_tokens, config.train.seed, config.model.max_length)
+        self.log = _log(run.events_path, config, workers)
         self.stop = StopRequest()
+        self.learner = Learner(config, len(run.tokenizer), workers)
+        self.n_parameters = sum(parameter.numel() for parameter in self.learner.model.parameters())
+        identity = {"corpus": store.checksum, "validation": checksum(json_bytes(valid))}
+        self.keeper = Keeper(run, self.learner, self.log, self.stop, identity)
+        self.progress = Progress()
 
     # --- what happens -------------------------------------------------------------------------------------
 
-    def go_on(self, restore: bool = False) -> Outcome:
+    def go_on(self, restore: bool) -> Outcome:
         """Train until the end, an early stop, or a request to stop."""
         with self.stop.listening():
             try:
                 if restore:
-                    self._restore()
+                    self.progress = self.keeper.restore()
                 self._announce()
+                self._fit_memory()
                 reason = self._train()
                 self._finish(reason)
             except Interrupted:
                 reason = "interrupted"
-                if self.progress.step:
-                    self._save()
+                if self.progress.step and not self.keeper.save(self.progress):
+                    raise TrainingError(f"step {self.progress.step:,} could not be saved in {self.run.path}") from None
                 self.log.event(
                     "interrupted",
                     f"stopped and saved at step {self.progress.step:,}\n"
@@ -145,83 +146,98 @@ class _Training:
     def _train(self) -> str:
         """All the steps there are to make; returns why they ended."""
         config = self.config.train
-        self.model.train()
+        self.learner.model.train()
         while True:
             self._validate_if_due()
-            self._save_if_due()
+            if self._is_due(config.save_every):
+                self.keeper.save(self.progress)
             if config.patience and self.progress.validations_since_best >= config.patience:
                 return "early"
             if self.progress.step >= config.max_steps:
                 return "finished"
-            if self.stop.asked:
+            stop, retry = self.workers.any(self.stop.asked, self.keeper.retry_is_due)
+            if stop:
                 raise Interrupted
+            if retry:
+                self.keeper.save(self.progress)
             self._update()
 
-    def _restore(self) -> None:
-        """Take up the newest checkpoint; without one, begin at the beginning."""
-        steps = self.run.steps()
-        if not steps:
-            self.log.event("resume", "no checkpoint yet: beginning at step 0", step=0)
-            return
-        path = self.run.step_path(steps[-1])
-        self.run.check_fingerprint(path)
-        if read_manifest(path)["corpus"] != self.store.checksum:
-            raise CheckpointError(
-                f"{self.text.name}: not the text this run was begun with; put back the old text to go on with "
-                f"{self.run.path}, or begin a new run with the new text"
-            )
-        load_weights(self.model, read_tensors(path, "model"), str(path))
-        self._restore_optimizer(read_tensors(path, "optimizer"))
-        self.progress = Progress(**read_manifest(path)["state"])
-        if self.progress.best is not None:  # best.json may be older or newer than the checkpoint
-            self._set_best(self.run.step_path(self.progress.best_step), self.progress.best)
-        self.log.event("resume", f"going on at step {self.progress.step:,}", step=self.progress.step)
-
     def _update(self) -> None:
-        config, step = self.config.train, self.progress.step + 1
+        step = self.progress.step + 1
         epoch, index = divmod(self.progress.step, len(self.plan))
         pairs = self.plan.batch(epoch, index)
-        batches = [make_batch(self.store, part) for part in self.plan.micro_batches(pairs, config.micro_batch_tokens)]
-        result = train_step(self.model, self.optimizer, batches, step, config)
-        if not result.is_finite:
+        n_tokens = int(self.store.target.lengths[pairs].sum())
+        result = train_step(self.learner, self._micro_batches(pairs), n_tokens, step, self._stop_asked)
+        if result.applied or result.overflowed:
+            self.progress = replace(self.progress, step=step, bad_batches=0)
+        else:
+            self._leave_out(step, pairs)
+        self.log.step(step, result, self.config.train.log_every)
+
+    def _micro_batches(self, pairs: NDArray[np.integer[Any]]) -> list[Batch]:
+        """This process's share of a batch, in as many portions as every other process's."""
+        tokens, size = self.config.train.micro_batch_tokens, self.workers.size
+        shares = [list(self.plan.micro_batches(pairs[rank::size], tokens)) for rank in range(size)]
+        mine, most = shares[self.workers.rank], max(map(len, shares))
+        return [make_batch(self.store, part) for part in mine] + [_NOTHING] * (most - len(mine))
+
+    def _leave_out(self, step: int, pairs: NDArray[np.integer[Any]]) -> None:
+        """Loss or gradient of an update are not finite: nothing was changed by it; a few in a row are too many."""
+        lines = sorted(self.store.lines[pairs].tolist())
+        self.progress = replace(self.progress, step=step, bad_batches=self.progress.bad_batches + 1)
+        named = f"lines {', '.join(map(str, lines[:10]))}{' ...' if len(lines) > 10 else ''} of {self._text_names()}"
+        most = self.config.train.skip_bad_batches
+        self.log.event(
+            "skipped",
+            f"warning: loss or gradient of step {step:,} are not finite, so it was left out "
+            f"({self.progress.bad_batches} in a row); its batch is made of {named}",
+            step=step,
+            lines=lines,
+        )
+        if self.progress.bad_batches > most:
             raise TrainingError(
-                f"the loss of step {step} is not a number; it was not applied. The batch is made of lines "
-                f"{', '.join(map(str, sorted(self.store.lines[pairs])[:10]))} ... of {self.text.name}; look at them, "
-                "or lower train.learning_rate_factor. The last checkpoint is whole: "
-                f"heed train --resume {self.run.path}"
+                f"the last {self.progress.bad_batches} updates are not finite, more than "
+                f"train.skip_bad_batches = {most}; look at {named} (all are listed in {self.run.events_path}), "
+                "or begin again with a lower train.learning_rate_factor. The checkpoints are whole"
             )
-        self.progress = replace(self.progress, step=step)
-        rate = learning_rate(step, self.config.model.d_model, config.warmup_steps, config.learning_rate_factor)
-        self.log.step(step, result, rate, config.log_every)
+
+    def _stop_asked(self) -> bool:
+        return self.workers.any(self.stop.asked)[0]
+
+    def _is_due(self, every: int) -> bool:
+        step = self.progress.step
+        return step > 0 and (step % every == 0 or step == self.config.train.max_steps)
+
+    # --- validation ---------------------------------------------------------------------------------------
 
     def _validate_if_due(self) -> None:
-        config, step = self.config.train, self.progress.step
-        due = step > 0 and (step % config.validate_every == 0 or step == config.max_steps)
-        if not (due and self.valid and self.progress.validated_step < step):
+        step = self.progress.step
+        if not (self._is_due(self.config.train.validate_every) and self.valid and self.progress.validated_step < step):
             return
-        found = self._validate(self.model, f"step {step:,}")
-        if found.better_than(self.progress.best):
-            self.progress = replace(
-                self.progress,
-                validated_step=step,
-                best_step=step,
-                best_perplexity=found.perplexity,
-                best_bleu=found.bleu,
-                validations_since_best=0,
-            )
-            self._save()
-            self._set_best(self.run.step_path(step), found)
-        else:
+        found = self._validate(self.learner.plain_model(), f"step {step:,}")
+        if not found.better_than(self.progress.best):
             since_best = self.progress.validations_since_best + 1
             self.progress = replace(self.progress, validated_step=step, validations_since_best=since_best)
+            return
+        self.progress = replace(
+            self.progress,
+            validated_step=step,
+            best_step=step,
+            best_perplexity=found.perplexity,
+            best_bleu=found.bleu,
+            validations_since_best=0,
+        )
+        if self.keeper.save(self.progress):
+            self.keeper.set_best(self.run.step_path(step), step, found)
 
     def _validate(self, model: Transformer, name: str) -> Validation:
         began = time.monotonic()
-        found = validate(model, self.run.tokenizer, self.valid, self.config.decode, lambda: self.stop.asked)
+        found = validate(
+            model, self.run.tokenizer, self.valid, self.config.decode, self.workers, lambda: self.stop.asked
+        )
         seconds = time.monotonic() - began
         self.log.pause(seconds)
         samples = "".join(
-            # A young model may repeat itself for lines on end.
             f"\n    source       {one.source}"
             f"\n    translation  {textwrap.shorten(one.translation, 200, placeholder=' ...')}"
             f"\n    reference    {one.reference}"
@@ -239,151 +255,140 @@ class _Training:
         )
         return found
 
+    # --- the end ------------------------------------------------------------------------------------------
+
     def _finish(self, reason: str) -> None:
         config, step = self.config.train, self.progress.step
-        self._save()
+        self.keeper.save_at_last(self.progress)
         if reason == "early":
             self.log.event(
                 "early_stop",
                 f"stopping early: {config.patience} validations without a better one (train.patience)",
                 step=step,
             )
-        self._average()
-        best = self.run.best() or {}
+        self._try_means()
+        best = self.workers.from_leader(self.run.best() or {})
         scores = f" (validation BLEU {best['bleu']:.2f})" if "bleu" in best else ""
         self.log.event(
             "end",
-            f"done after {step:,} steps; translations will use {best['checkpoint']}{scores}\n"
+            f"done after {step:,} steps; translations will use {best.get('checkpoint', 'the last step')}{scores}\n"
             f"next: heed translate --model {self.run.path} < input.txt > output.txt",
             step=step,
             reason=reason,
             best=best,
+            peak_memory=peak_memory(self.workers.device),
         )
 
-    def _average(self) -> None:
-        """Section 6.1: the mean of the last checkpoints competes with the best one."""
-        config = self.config.train
-        steps = self._regular_steps()[-config.average_last :]
-        if not self.valid:  # nothing to judge by
-            enough = 1 < config.average_last == len(steps)
-            self._set_best(self.run.save_average(steps) if enough else self.run.step_path(self.progress.step), None)
-            return
-        if min(config.average_last, len(steps)) < 2:
-            return
-        path = self.run.save_average(steps)
-        model = Transformer(self.config.model, len(self.run.tokenizer))
-        load_weights(model, read_tensors(path, "model"), str(path))
-        found = self._validate(model, f"the average of steps {', '.join(map(str, steps))}")
-        if found.better_than(self.progress.best):
-            self._set_best(path, found)
-
-    def _fits(self, pair: tuple[str, str]) -> bool:
-        return all(len(ids) <= self.config.model.max_length for ids in self.run.tokenizer.encode_ids(pair))
-
-    # --- saving -------------------------------------------------------------------------------------------
-
-    def _save_if_due(self) -> None:
+    def _try_means(self) -> None:
+        """Section 6.1: the mean of the last checkpoints competes with the best one, and so does a running mean."""
         config, step = self.config.train, self.progress.step
-        if step > 0 and (step % config.save_every == 0 or step == config.max_steps):
-            self._save()
-
-    def _save(self) -> None:
-        """A checkpoint of the present step, unless there is one that says the same."""
-        step, state = self.progress.step, asdict(self.progress)
-        path = self.run.step_path(step)
-        if path.exists() and read_manifest(path)["state"] == state:
+        steps = self.workers.from_leader(self.keeper.regular_steps()[-config.average_last :])
+        enough = config.average_last > 1 and len(steps) > 1
+        if not self.valid:  # nothing to judge by: the mean, if there are enough for it
+            enough = enough and len(steps) == config.average_last
+            path = self.keeper.save_mean(steps) if enough else None
+            self.keeper.set_best(path or self.run.step_path(step), step, None)
             return
-        tensors = {"model": dict(self.model.state_dict()), "optimizer": self._optimizer_tensors()}
-        self.run.save_step(step, tensors, {"state": state, "corpus": self.store.checksum})
-        self.log.event("checkpoint", step=step)
-        self._delete_old()
-
-    def _delete_old(self) -> None:
-        """Keep the newest regular checkpoints (they are averaged), the very newest, and the best."""
-        steps = self.run.steps()
-        keep = {*self._regular_steps()[-self.config.train.keep_checkpoints :], *steps[-2:]}
-        best = self.run.best()
-        self.run.delete_steps({step for step in steps if step not in keep and not _is(best, self.run.step_path(step))})
-
-    def _regular_steps(self) -> list[int]:
-        config = self.config.train
-        return [step for step in self.run.steps() if step % config.save_every == 0 or step == config.max_steps]
-
-    def _set_best(self, path: Path, found: Validation | None) -> None:
-        scores = {} if found is None else {"bleu": found.bleu, "perplexity": found.perplexity}
-        self.run.set_best(path.name, {"step": self.progress.step, **scores})
-        self._delete_old()
-
-    def _optimizer_tensors(self) -> dict[str, Tensor]:
-        tensors = {}
-        for name, parameter in self.model.named_parameters():
-            for key, value in self.optimizer.state.get(parameter, {}).items():
-                tensors[f"{name}/{key}"] = value
-        return tensors
-
-    def _restore_optimizer(self, tensors: dict[str, Tensor]) -> None:
-        for name, parameter in self.model.named_parameters():
-            keys = ("step", "exp_avg", "exp_avg_sq")
-            self.optimizer.state[parameter] = {key: tensors[f"{name}/{key}"].clone() for key in keys}
+        best = self.progress.best
+        candidates = []
+        if enough:
+            candidates.append((self.keeper.save_mean(steps), f"the average of steps {', '.join(map(str, steps))}"))
+        if config.ema_decay:
+            candidates.append((self.keeper.save_running_mean(step), "the running mean of the weights"))
+        for path, name in candidates:
+            if path is None:  # no room for it
+                continue
+            model = Transformer(self.config.model, len(self.run.tokenizer)).to(self.workers.device)
+            load_weights(model, read_tensors(path, "model"), str(path))
+            found = self._validate(model, name)
+            if found.better_than(best):
+                best = found
+                self.keeper.set_best(path, step, found)
 
     # --- saying -------------------------------------------------------------------------------------------
 
     def _announce(self) -> None:
-        store, config = self.store, self.config
-        n_parameters = sum(parameter.numel() for parameter in self.model.parameters())
+        config, store = self.config, self.store
         self.log.event(
             "start",
-            f"{config.preset}: {n_parameters / 1e6:.1f} M parameters, vocabulary {len(self.run.tokenizer):,}; "
-            f"{len(store):,} pairs in {len(self.plan):,} batches an epoch; run folder {self.run.path}",
+            f"{config.preset}: {self.n_parameters / 1e6:.1f} M parameters, vocabulary {len(self.run.tokenizer):,}; "
+            f"{len(store) - self.plan.n_long:,} pairs in {len(self.plan):,} batches an epoch; "
+            f"run folder {self.run.path}",
             step=self.progress.step,
-            parameters=n_parameters,
+            max_steps=config.train.max_steps,
+            parameters=self.n_parameters,
             vocabulary=len(self.run.tokenizer),
-            pairs=len(store),
+            pairs=len(store) - self.plan.n_long,
             batches_per_epoch=len(self.plan),
+            processes=self.workers.size,
         )
-        if store.blank_lines or store.long_lines:
-            self.log.warn(f"not trained on: {_left_out(store, config)}")
+        left_out = [
+            f"{count:,} pairs {what} (lines {', '.join(map(str, lines))}{', ...' if count > len(lines) else ''})"
+            for count, lines, what in (
+                (len(store.blank_lines), store.blank_lines[:3].tolist(), "with a blank side"),
+                (
+                    self.plan.n_long,
+                    store.lines[self.plan.long_pairs(3)].tolist(),
+                    f"longer than {config.model.max_length} pieces (model.max_length)",
+                ),
+            )
+            if count
+        ]
+        if left_out:
+            self.log.warn(f"not trained on: {'; '.join(left_out)}")
         if self.n_long_valid:
             self.log.warn(f"not validated on: {self.n_long_valid:,} pairs longer than {config.model.max_length} pieces")
-        if self.valid:
-            shared = overlap(self.text, self.valid)
+        if self.progress.step == 0 and self.valid and config.data.train_source and self.workers.leads:
+            shared = overlap(ParallelText(config.data.train_source, config.data.train_target), self.valid)
             if shared:
                 self.log.warn(
                     f"{shared:,} of {len(self.valid):,} validation pairs stand in the training text too: "
                     "validation scores will be too good. Take them out of one of the two"
                 )
 
+    def _fit_memory(self) -> None:
+        """Say what will be needed; if that is more than there is, compute updates in smaller portions."""
+        device, size = self.workers.device, self.workers.size
+        now, free = used_memory(device), free_memory(device)
+        wanted = self.config.train.micro_batch_tokens
+        if free is not None:
+            fitted = fitting(self.config, self.n_parameters, size, now, free // self.workers.n_here)
+            self.config = self.workers.from_leader(fitted)
+        peak = predicted_peak(self.config, self.n_parameters, size, now)
+        there = "" if free is None else f" ({gigabytes(free)} free)"
+        self.log.event(
+            "memory",
+            f"memory: about {gigabytes(peak)} at the most{there}",
+            step=self.progress.step,
+            predicted=peak,
+            free=free,
+        )
+        fitting_tokens = self.config.train.micro_batch_tokens
+        if fitting_tokens == wanted:
+            return
+        # Dropout is drawn for each portion, so on another day's free memory it must be the same portions.
+        if self.progress.step == 0 and self.workers.leads:
+            self.run.change_config(self.config)
+        also = (
+            ""
+            if self.progress.step == 0
+            else "; dropout falls otherwise than it would have, so this is no exact resume"
+        )
+        self.log.warn(
+            f"{wanted:,} tokens at a time would not fit into memory: train.micro_batch_tokens is now "
+            f"{fitting_tokens:,}. An update sees the same {self.config.train.batch_tokens:,} tokens, "
+            f"by gradient accumulation{also}"
+        )
 
-def _read_validation(config: Config) -> list[tuple[str, str]]:
-    """The validation pairs, blank ones apart."""
-    if not config.data.valid_source:
-        return []
-    text = ParallelText(config.data.valid_source, config.data.valid_target)
-    text.count()
-    pairs = [pair for pair in text if pair[0].strip() and pair[1].strip()]
-    if not pairs:
-        raise DataError(f"{text.name}: only blank lines; validation needs at least one pair")
-    return pairs
+    def _text_names(self) -> str:
+        return " and ".join(text.path for text in self.store.texts)
+
+    def _fits(self, pair: tuple[str, str]) -> bool:
+        return all(len(ids) <= self.config.model.max_length for ids in self.run.tokenizer.encode_ids(pair))
 
 
-def _encode(text: ParallelText, tokenizer: Tokenizer, config: Config) -> PairStore:
-    store = encode_pairs(text, tokenizer, config.model.max_length)
-    if not len(store):
-        raise DataError(f"{text.name}: no pair is fit for training ({_left_out(store, config)})")
-    return store
-
-
-def _left_out(store: PairStore, config: Config) -> str:
-    parts = []
-    for lines, what in (
-        (store.blank_lines, "with a blank side"),
-        (store.long_lines, f"longer than {config.model.max_length} pieces (model.max_length)"),
-    ):
-        if lines:
-            shown = ", ".join(map(str, lines[:3])) + (", ..." if len(lines) > 3 else "")
-            parts.append(f"{len(lines):,} pairs {what} (lines {shown})")
-    return "; ".join(parts)
-
-
-def _is(best: dict[str, Any] | None, path: Path) -> bool:
-    return best is not None and best["checkpoint"] == path.name
+def _log(events_path: Path | None, config: Config, workers: Workers) -> Log:
+    """Only the first process says anything."""
+    if not workers.leads:
+        return Log(None, config.train.max_steps, open(os.devnull, "w", encoding="utf-8"))
+    return Log(events_path, config.train.max_steps, tensorboard=config.train.tensorboard)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from heed.data.batch import Batch
@@ -27,16 +27,36 @@ class Loss:
     negative_log_likelihood: Tensor  # of the gold symbols: what perplexity is made of
 
 
+class BatchLoss(nn.Module):
+    """A model and the loss of what it says, in one module: what the processes of a training share the work of."""
+
+    def __init__(self, model: Transformer, epsilon: float) -> None:
+        super().__init__()
+        self.model, self.epsilon = model, epsilon
+
+    def forward(self, src_BS: Tensor, tgt_in_BT: Tensor, tgt_out_BT: Tensor) -> tuple[Tensor, Tensor]:
+        """The two sums of `Loss`. Padding costs nothing: it is left out before the softmax."""
+        hidden_BTD = self.model.decode(tgt_in_BT, self.model.encode(src_BS))
+        real_BT = tgt_out_BT.ne(PAD)
+        weight_VD = self.model.embedding.weight
+        loss = label_smoothed_loss(hidden_BTD[real_BT], weight_VD, tgt_out_BT[real_BT], self.epsilon)
+        return loss.smoothed, loss.negative_log_likelihood
+
+
 def batch_loss(model: Transformer, batch: Batch, epsilon: float) -> Loss:
-    """The loss of a batch. Padding costs nothing: it is left out before the softmax."""
-    hidden_BTD = model.decode(batch.tgt_in_BT, model.encode(batch.src_BS))
-    real_BT = batch.tgt_out_BT.ne(PAD)
-    return label_smoothed_loss(hidden_BTD[real_BT], model.embedding.weight, batch.tgt_out_BT[real_BT], epsilon)
+    """The loss of a batch."""
+    return Loss(*BatchLoss(model, epsilon)(batch.src_BS, batch.tgt_in_BT, batch.tgt_out_BT))
 
 
 def label_smoothed_loss(hidden_ND: Tensor, weight_VD: Tensor, gold_N: Tensor, epsilon: float) -> Loss:
     """The summed loss of `gold_N` under the logits hidden · weightᵀ."""
-    smoothed, unsmoothed = _LabelSmoothedLoss.apply(hidden_ND, weight_VD, gold_N, epsilon)  # type: ignore[no-untyped-call]
+    device = hidden_ND.device.type
+    if torch.is_autocast_enabled(device):
+        # float16 would lose the small gradients of unlikely symbols, so there it is done in full.
+        half = torch.get_autocast_dtype(device) == torch.bfloat16
+        hidden_ND = hidden_ND.to(torch.bfloat16 if half else weight_VD.dtype)
+    with torch.autocast(device, enabled=False):
+        smoothed, unsmoothed = _LabelSmoothedLoss.apply(hidden_ND, weight_VD, gold_N, epsilon)  # type: ignore[no-untyped-call]
     return Loss(smoothed, unsmoothed)
 
 
@@ -48,12 +68,13 @@ class _LabelSmoothedLoss(torch.autograd.Function):
         vocab_size = weight_VD.size(0)
         other = epsilon / (vocab_size - 1)  # q of each symbol but the gold one
         grad_hidden_ND, grad_weight_VD = torch.empty_like(hidden_ND), torch.zeros_like(weight_VD)
-        smoothed, unsmoothed = hidden_ND.new_zeros(()), hidden_ND.new_zeros(())
+        smoothed, unsmoothed = weight_VD.new_zeros(()), weight_VD.new_zeros(())
+        factor_VD = weight_VD.to(hidden_ND.dtype)  # the same tensor, unless the hidden states are in 16 bits
         size = max(1, _PORTION // vocab_size)
         for hidden_nD, gold_n, grad_nD in zip(
             torch.split(hidden_ND, size), torch.split(gold_N, size), torch.split(grad_hidden_ND, size), strict=True
         ):
-            logits_nV = hidden_nD @ weight_VD.T
+            logits_nV = (hidden_nD @ factor_VD.T).to(weight_VD.dtype)
             gold_n1 = gold_n.unsqueeze(1)
             normalizer_n1 = logits_nV.logsumexp(1, keepdim=True)
             nll = (normalizer_n1 - logits_nV.gather(1, gold_n1)).sum()
@@ -64,8 +85,12 @@ class _LabelSmoothedLoss(torch.autograd.Function):
 
             grad_nV = logits_nV.sub_(normalizer_n1).exp_().sub_(other)  # softmax - q, but for the gold symbol
             grad_nV.scatter_add_(1, gold_n1, torch.full_like(gold_n1, other + epsilon - 1, dtype=grad_nV.dtype))
-            torch.mm(grad_nV, weight_VD, out=grad_nD)
-            grad_weight_VD.addmm_(grad_nV.T, hidden_nD)
+            grad_nV = grad_nV.to(hidden_nD.dtype)
+            torch.mm(grad_nV, factor_VD, out=grad_nD)
+            if grad_nV.dtype == grad_weight_VD.dtype:
+                grad_weight_VD.addmm_(grad_nV.T, hidden_nD)
+            else:
+                grad_weight_VD += grad_nV.T @ hidden_nD
         ctx.save_for_backward(grad_hidden_ND, grad_weight_VD)
         ctx.mark_non_differentiable(unsmoothed)
         return smoothed, unsmoothed

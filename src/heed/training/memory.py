@@ -1,17 +1,28 @@
-"""Keeping freed memory. Pages fresh from the system must be zeroed by it first, which costs far more than using
-them again; a training step frees and asks for the same large tensors over and over."""
+"""Memory: what a training will need, what there is, and keeping what was freed."""
 
 import ctypes
 import sys
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from heed.config import Config, ModelConfig
 
 # Of glibc's <malloc.h>.
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
+
+# Measured beside `kept_floats` (bench/results/2026-11-16-memory.md): gradients on their way back, and room between
+# tensors of many sizes; and the logits of a portion with the libraries' own buffers.
+_ON_THE_WAY, _BUFFERS = 1.35, 100 << 20
+_ROOM = 0.9  # of the free memory may be used
 
 
 def keep_freed_memory() -> None:
     """Tell glibc's allocator to hand nothing back to the system; elsewhere, do nothing.
 
-    For a process that is going to train: its memory stays at its peak until it ends.
+    Pages fresh from the system must be zeroed by it first, which costs far more than using them again, and a training
+    step frees and asks for the same large tensors over and over. The process stays at its peak until it ends.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -19,3 +30,83 @@ def keep_freed_memory() -> None:
     if mallopt is not None:
         mallopt(_M_MMAP_MAX, 0)
         mallopt(_M_TRIM_THRESHOLD, -1)
+
+
+def kept_floats(model: ModelConfig) -> int:
+    """Numbers kept for the backward pass, for one source and one target position."""
+    d, a, c = model.d_model, model.h * model.key_size, model.h * model.value_size
+    mask = d // 4 if model.dropout else 0  # one byte each
+    residual = 2 * d + mask  # the sum that is normalised, and what comes of it
+    self_attention = 2 * a + 3 * c + residual  # queries, keys, values, context twice
+    cross_attention = 2 * a + 3 * c + residual
+    feed_forward = model.d_ff + residual
+    encoder = model.encoder_layers * (self_attention + feed_forward)
+    decoder = model.decoder_layers * (self_attention + cross_attention + feed_forward)
+    return encoder + decoder + 2 * (2 * d + mask)
+
+
+def predicted_peak(config: Config, n_parameters: int, processes: int, at_start: int) -> int:
+    """Bytes this process will have at most, if it has `at_start` now, with weights but neither gradient nor moments."""
+    share = n_parameters // processes if config.train.sharded else n_parameters
+    width = 4 if config.train.precision == "float32" else 2
+    kept = width * kept_floats(config.model) * _positions(config, processes)
+    return at_start + 3 * 4 * share + int(_ON_THE_WAY * kept) + _BUFFERS
+
+
+def fitting(config: Config, n_parameters: int, processes: int, at_start: int, free: int) -> Config:
+    """The same config, with smaller micro-batches if its own would not fit into the free memory."""
+    smallest = config.model.max_length + 1
+    while (
+        predicted_peak(config, n_parameters, processes, at_start) - at_start > _ROOM * free
+        and _positions(config, processes) > smallest
+    ):
+        halved = max(smallest, _positions(config, processes) // 2)
+        config = replace(config, train=replace(config.train, micro_batch_tokens=halved))
+    return config
+
+
+def used_memory(device: torch.device) -> int:
+    """Bytes this process has now."""
+    if device.type == "cuda":
+        return torch.cuda.memory_allocated(device)
+    return _proc_bytes("/proc/self/status", "VmRSS") or 0
+
+
+def peak_memory(device: torch.device) -> int:
+    """Bytes this process has had at most."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    return _proc_bytes("/proc/self/status", "VmHWM") or 0
+
+
+def free_memory(device: torch.device) -> int | None:
+    """Bytes that can be had without pushing anything else out; None where the system does not tell."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    found = [_proc_bytes("/proc/meminfo", "MemAvailable"), _group_free()]
+    return min((free for free in found if free is not None), default=None)
+
+
+def _positions(config: Config, processes: int) -> int:
+    return min(config.train.micro_batch_tokens, -(-config.train.batch_tokens // processes))
+
+
+def _group_free() -> int | None:
+    """What a container or a Slurm job may still take."""
+    for folder, limit, used in (
+        ("/sys/fs/cgroup", "memory.max", "memory.current"),
+        ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
+    ):
+        try:
+            return int(Path(folder, limit).read_text()) - int(Path(folder, used).read_text())
+        except (OSError, ValueError):  # none of this kind, or "max"
+            continue
+    return None
+
+
+def _proc_bytes(path: str, key: str) -> int | None:
+    try:
+        lines = Path(path).read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{key}:")), None)

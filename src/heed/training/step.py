@@ -1,73 +1,76 @@
 """One update: gradients of micro-batches summed, divided by the tokens of the whole batch, then Adam (5.3)."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from heed.config import TrainConfig
 from heed.data.batch import Batch
-from heed.model.transformer import Transformer
-from heed.training.loss import batch_loss
+from heed.training.learner import Learner
 from heed.training.schedule import learning_rate
+from heed.training.stop import Interrupted
 
 
 @dataclass(frozen=True)
 class StepResult:
-    """Means per target token."""
+    """Means per target token of the whole batch, and whether the update was made."""
 
     loss: float
     perplexity: float  # not smoothed
     n_tokens: int
-
-    @property
-    def is_finite(self) -> bool:
-        return math.isfinite(self.loss)
-
-
-def make_optimizer(model: Transformer, config: TrainConfig) -> torch.optim.Adam:
-    """Section 5.3. The learning rate is set before each step."""
-    betas = (config.adam_beta1, config.adam_beta2)
-    return torch.optim.Adam(model.parameters(), lr=0.0, betas=betas, eps=config.adam_epsilon, fused=True)
-
-
-def accumulate_gradients(
-    model: Transformer, micro_batches: Iterable[Batch], n_tokens: int, epsilon: float, seed: tuple[int, ...]
-) -> tuple[float, float]:
-    """Add the gradient of (sum of losses / n_tokens); returns the sums of both kinds of loss.
-
-    `n_tokens` are the target tokens of the *whole* batch: dividing each micro-batch by its own would weigh
-    the words of short micro-batches more. `seed` names the dropout of this very batch.
-    """
-    smoothed = unsmoothed = 0.0
-    for index, batch in enumerate(micro_batches):
-        # Dropout is a pure function of where we are, so there is no random state to save.
-        torch.manual_seed(int(np.random.SeedSequence((*seed, index)).generate_state(1, np.uint64)[0] >> np.uint64(1)))
-        loss = batch_loss(model, batch, epsilon)
-        (loss.smoothed / n_tokens).backward()  # type: ignore[no-untyped-call]
-        smoothed += float(loss.smoothed.detach())
-        unsmoothed += float(loss.negative_log_likelihood)
-    return smoothed, unsmoothed
+    gradient_norm: float
+    learning_rate: float
+    applied: bool = True  # False: loss or gradient are not finite
+    overflowed: bool = False  # the gradient alone, for its scale in float16: the next one gets a smaller scale
 
 
 def train_step(
-    model: Transformer,
-    optimizer: torch.optim.Adam,
-    micro_batches: list[Batch],
+    learner: Learner,
+    micro_batches: Sequence[Batch],
+    n_tokens: int,
     step: int,
-    config: TrainConfig,
+    stop_asked: Callable[[], bool] = lambda: False,
 ) -> StepResult:
-    """Update number `step`, the first being 1."""
-    rate = learning_rate(step, model.config.d_model, config.warmup_steps, config.learning_rate_factor)
-    n_tokens = sum(batch.n_tokens for batch in micro_batches)
-    optimizer.zero_grad(set_to_none=True)
-    smoothed, unsmoothed = accumulate_gradients(
-        model, micro_batches, n_tokens, config.label_smoothing, (config.seed, step)
-    )
-    for group in optimizer.param_groups:
-        group["lr"] = rate
-    if math.isfinite(smoothed):
-        optimizer.step()
-    return StepResult(smoothed / n_tokens, math.exp(min(unsmoothed / n_tokens, 700.0)), n_tokens)
+    """Update number `step`, the first being 1, in all processes together.
+
+    `micro_batches` are this process's share, as many in each process; `n_tokens` are the target tokens of the *whole*
+    batch: dividing each micro-batch by its own would weigh the words of short micro-batches more.
+
+    Raises:
+        Interrupted: `stop_asked` said so, between two micro-batches; nothing has changed.
+    """
+    config, workers = learner.config.train, learner.workers
+    learner.optimizer.zero_grad(set_to_none=True)
+    smoothed = unsmoothed = 0.0
+    for index, batch in enumerate(micro_batches):
+        if index and stop_asked():
+            raise Interrupted
+        is_last = index == len(micro_batches) - 1
+        _seed_dropout(config.seed, step, index * workers.size + workers.rank)
+        with nullcontext() if is_last else learner.accumulating():
+            loss = learner.loss(batch, adding_up=is_last)
+            # Processes' gradients are averaged, and we want their sum.
+            learner.scaler.scale(loss.smoothed * (workers.size / n_tokens)).backward()  # type: ignore[no-untyped-call]
+        smoothed += float(loss.smoothed.detach())
+        unsmoothed += float(loss.negative_log_likelihood)
+    smoothed, unsmoothed = workers.sum(smoothed, unsmoothed)
+
+    learner.scaler.unscale_(learner.optimizer)
+    norm = learner.gradient_norm()
+    rate = learning_rate(step, learner.config.model.d_model, config.warmup_steps, config.learning_rate_factor)
+    # All processes see the same sums, so all come to the same decision.
+    finite = math.isfinite(smoothed) and math.isfinite(norm)
+    if finite:
+        learner.apply_gradient(rate, step)
+    learner.scaler.update()
+    overflowed = learner.scaler.is_enabled() and math.isfinite(smoothed) and not finite
+    perplexity = math.exp(min(unsmoothed / n_tokens, 700.0))
+    return StepResult(smoothed / n_tokens, perplexity, n_tokens, norm, rate, finite, overflowed)
+
+
+def _seed_dropout(*place: int) -> None:
+    """Dropout is a pure function of where we are, so there is no random state to save."""
+    torch.manual_seed(int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0] >> np.uint64(1)))

@@ -9,9 +9,10 @@ from heed.evaluate import Bleu, score
 from heed.model.transformer import Transformer
 from heed.text.tokenizer import Tokenizer
 from heed.training.stop import Interrupted
+from heed.training.workers import Workers
 from heed.translator import Translator
 
-_AT_ONCE = 200  # sentences between two looks at whether to stop
+_AT_ONCE = 100  # sentences between two looks at whether to stop
 
 
 @dataclass(frozen=True)
@@ -37,31 +38,37 @@ def validate(
     tokenizer: Tokenizer,
     pairs: list[tuple[str, str]],
     decode: DecodeConfig,
+    workers: Workers,
     stop_asked: Callable[[], bool] = lambda: False,
 ) -> Validation:
-    """Score a model on held-out pairs.
+    """Score a model on held-out pairs, each process its share of them.
 
     Raises:
-        Interrupted: `stop_asked` said so.
+        Interrupted: `stop_asked` said so in one of the processes.
     """
     was_training = model.training
     model.eval()
+    share, translations = workers.share(pairs), []
+    log_probability, n_tokens = 0.0, 0
     try:
         translator = Translator([model], tokenizer, decode)
-        log_probability, n_tokens, translations = 0.0, 0, []
-        for begin in range(0, len(pairs), _AT_ONCE):
-            if stop_asked():
+        # As many portions in every process: all must come to the question whether to stop.
+        for begin in range(0, -(-len(pairs) // workers.size), _AT_ONCE):
+            if workers.any(stop_asked())[0]:
                 raise Interrupted
-            sources, references = map(list, zip(*pairs[begin : begin + _AT_ONCE], strict=True))
+            sources, references = ([pair[side] for pair in share[begin : begin + _AT_ONCE]] for side in (0, 1))
             for pair in translator.score(sources, references):
                 log_probability += pair.log_probability
                 n_tokens += pair.n_tokens
             translations += [one.text for one in translator.translate(sources)]
     finally:
         model.train(was_training)
+    total, n_total = workers.sum(log_probability, n_tokens)
+    shares = workers.gather(translations)
+    translations = [shares[i % workers.size][i // workers.size] for i in range(len(pairs))]
     bleu = score(Bleu(), translations, [target for _, target in pairs], resamples=0).value
     every = max(1, len(pairs) // 3)
     samples = tuple(
         Sample(*pair, translation) for pair, translation in list(zip(pairs, translations, strict=True))[::every][:3]
     )
-    return Validation(math.exp(min(-log_probability / n_tokens, 700.0)), bleu, samples)
+    return Validation(math.exp(min(-total / n_total, 700.0)), bleu, samples)

@@ -1,0 +1,107 @@
+"""From text files to a run folder ready to train in: a vocabulary, the encoded corpus, validation pairs.
+
+Each of them is there whole or not at all, so a beginning that was cut short is simply made again.
+"""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from heed.config import Config
+from heed.data.corpus import ParallelText, evenly_spaced_lines
+from heed.data.prepare import prepare
+from heed.data.store import PairStore
+from heed.durable import checksum
+from heed.errors import CheckpointError, ConfigError, DataError
+from heed.run import RunFolder
+from heed.text.tokenizer import Tokenizer
+from heed.training.log import counting
+
+Pairs = list[tuple[str, str]]
+
+
+def make_run(config: Config, out: Path, say: Callable[[str], None]) -> None:
+    """A new run folder with vocabulary and corpus.
+
+    Raises:
+        ConfigError, DataError, TokenizerError: and nothing is left behind.
+        CheckpointError: the folder exists already.
+    """
+    RunFolder.refuse_existing(out)
+    if config.data.prepared:
+        PairStore.open(Path(config.data.prepared))
+        tokenizer = Tokenizer.load(Path(config.data.prepared) / "tokenizer.model")
+        read_validation(config)
+    elif config.data.train_source:
+        text = ParallelText(config.data.train_source, config.data.train_target)
+        n_pairs = text.count()
+        read_validation(config)
+        tokenizer = _vocabulary(config, text, n_pairs, say)
+    else:
+        raise ConfigError(
+            "nothing to train on: give --source and --target (data.train_source, data.train_target), "
+            "or --data with a folder made by `heed prepare`"
+        )
+    run = RunFolder.create(out, config, tokenizer)
+    try:
+        open_corpus(run)
+    except (DataError, OSError):
+        shutil.rmtree(out, ignore_errors=True)
+        raise
+
+
+def open_corpus(run: RunFolder) -> PairStore:
+    """The run's encoded corpus, which is made if there is none yet.
+
+    Raises:
+        CheckpointError: the text is not the one the run was begun with.
+        DataError: nothing of it is fit for training.
+    """
+    if not run.data_path.exists() and not run.config.data.prepared:
+        text = ParallelText(run.config.data.train_source, run.config.data.train_target)
+        with counting("encoding", text.count()) as progress:
+            prepare(text, run.tokenizer, run.data_path, progress=progress)
+    store = PairStore.open(run.data_path)
+    if changed := store.changed_texts():
+        raise CheckpointError(
+            f"{', '.join(changed)}: changed since {run.path} was begun with it; put back the old text to go on, "
+            "or begin a new run with the new one"
+        )
+    if store.tokenizer_checksum != checksum(run.tokenizer.model):
+        raise CheckpointError(
+            f"{run.path / 'tokenizer.model'}: not the vocabulary that {run.data_path} was encoded with; "
+            "put back the file that belongs to this run"
+        )
+    limit = run.config.model.max_length + 1  # and the end symbol
+    if not np.any((store.source.lengths <= limit) & (store.target.lengths <= limit)):
+        raise DataError(
+            f"{', '.join(text.path for text in store.texts)}: no pair is fit for training: "
+            f"{len(store.blank_lines):,} have a blank side, {len(store):,} are longer than {limit - 1} pieces "
+            "(model.max_length)"
+        )
+    return store
+
+
+def read_validation(config: Config) -> Pairs:
+    """The validation pairs, blank ones apart."""
+    if not config.data.valid_source:
+        return []
+    text = ParallelText(config.data.valid_source, config.data.valid_target)
+    text.count()
+    pairs = [pair for pair in text if pair[0].strip() and pair[1].strip()]
+    if not pairs:
+        raise DataError(f"{text.name}: only blank lines; validation needs at least one pair")
+    return pairs
+
+
+def _vocabulary(config: Config, text: ParallelText, n_pairs: int, say: Callable[[str], None]) -> Tokenizer:
+    if config.text.tokenizer:
+        return Tokenizer.load(Path(config.text.tokenizer))
+    say(f"learning a joint vocabulary of {config.text.vocab_size:,} from {n_pairs:,} pairs ...")
+    lines = evenly_spaced_lines(text, n_pairs, config.text.learn_lines)
+    tokenizer = Tokenizer.learn(lines, config.text.vocab_size, config.text.character_coverage)
+    if len(tokenizer) < config.text.vocab_size:
+        say(f"the text has only {len(tokenizer):,} pieces; the vocabulary has as many")
+    return tokenizer

@@ -1,0 +1,165 @@
+"""What is trained: a model, its optimizer, and how both are spread over the processes.
+
+One process holds all of it. Several hold a copy each and add up their gradients (DDP), or a share each (FSDP2,
+`train.sharded`). Either way `state` is the whole, as one process would have it, and `load` takes the whole.
+"""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
+from torch.distributed.tensor import DTensor, distribute_tensor
+from torch.nn.parallel import DistributedDataParallel
+
+from heed.config import Config, TrainConfig
+from heed.data.batch import Batch
+from heed.model.layers import DecoderLayer
+from heed.model.transformer import Transformer
+from heed.run import load_weights
+from heed.training.loss import BatchLoss, Loss
+from heed.training.precision import autocast, check_precision, make_scaler
+from heed.training.workers import Workers
+
+State = dict[str, dict[str, Tensor]]
+
+_MOMENTS = ("exp_avg", "exp_avg_sq")
+
+
+def make_optimizer(model: Transformer, config: TrainConfig) -> torch.optim.Adam:
+    """Section 5.3. The learning rate is set before each step."""
+    betas = (config.adam_beta1, config.adam_beta2)
+    return torch.optim.Adam(model.parameters(), lr=0.0, betas=betas, eps=config.adam_epsilon, fused=True)
+
+
+class Learner:
+    """A model in training."""
+
+    def __init__(self, config: Config, vocab_size: int, workers: Workers) -> None:
+        """
+        Raises:
+            ConfigError: a precision that is not for this device.
+        """
+        check_precision(config.train.precision, workers.device)
+        self.config, self.workers = config, workers
+        torch.manual_seed(config.train.seed)
+        self.model = Transformer(config.model, vocab_size).to(workers.device)
+        self._loss = _spread(BatchLoss(self.model, config.train.label_smoothing), config.train, workers)
+        self.optimizer = make_optimizer(self.model, config.train)
+        self.scaler = make_scaler(config.train.precision, workers.device)
+        self.mean = {name: weight.detach().clone() for name, weight in self._weights() if config.train.ema_decay}
+
+    def loss(self, batch: Batch, adding_up: bool) -> Loss:
+        """The loss of a micro-batch; with `adding_up`, its gradient ends those of this update, in all processes."""
+        if isinstance(self._loss, FSDPModule):
+            self._loss.set_requires_gradient_sync(adding_up)
+        batch = batch.to(self.workers.device)
+        with autocast(self.config.train.precision, self.workers.device):
+            return Loss(*self._loss(batch.src_BS, batch.tgt_in_BT, batch.tgt_out_BT))
+
+    def accumulating(self) -> AbstractContextManager[None]:
+        """Within, gradients are not yet added up over the processes."""
+        if isinstance(self._loss, DistributedDataParallel):
+            return cast("AbstractContextManager[None]", self._loss.no_sync())
+        return nullcontext()
+
+    def gradient_norm(self) -> float:
+        norm = nn.utils.get_total_norm([w.grad for _, w in self._weights() if w.grad is not None], foreach=True)
+        return float(_whole(norm))
+
+    def apply_gradient(self, rate: float, step: int) -> None:
+        """Update number `step`."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.scaler.step(self.optimizer)
+        if self.mean:
+            # Young means follow quickly: the random beginning must not stay in them.
+            decay = min(self.config.train.ema_decay, (1 + step) / (10 + step))
+            with torch.no_grad():
+                for name, weight in self._weights():
+                    self.mean[name].lerp_(weight.detach(), 1 - decay)
+
+    # --- the whole ----------------------------------------------------------------------------------------
+
+    def state(self) -> State:
+        """Everything to go on from, whole. All processes must ask together."""
+        moments = {
+            f"{name}/{key}": value
+            for name, weight in self._weights()
+            for key, value in self.optimizer.state.get(weight, {}).items()
+        }
+        groups = {"model": dict(self.model.state_dict()), "optimizer": moments}
+        if self.mean:
+            groups["mean"] = self.mean
+        if self.scaler.is_enabled():
+            scaler = self.scaler.state_dict()
+            groups["scaler"] = {key: torch.tensor(scaler[key]) for key in ("scale", "_growth_tracker")}
+        return {
+            group: {name: _whole(tensor).cpu() for name, tensor in tensors.items()} for group, tensors in groups.items()
+        }
+
+    def load(self, state: State, name: str) -> None:
+        """
+        Raises:
+            CheckpointError: weights that do not fit; `name` is what to call them.
+        """
+        own = self.model.state_dict()
+        weights = {key: _like(own[key], tensor) if key in own else tensor for key, tensor in state["model"].items()}
+        load_weights(self.model, weights, name)
+        for key, weight in self._weights():
+            self.optimizer.state[weight] = {
+                "step": state["optimizer"][f"{key}/step"].to(weight.device, copy=True),
+                **{moment: _like(weight, state["optimizer"][f"{key}/{moment}"]) for moment in _MOMENTS},
+            }
+            if self.mean:
+                self.mean[key] = _like(weight, state["mean"][key])
+        if self.scaler.is_enabled():
+            found = {key: value.item() for key, value in state["scaler"].items()}
+            self.scaler.load_state_dict({**self.scaler.state_dict(), **found})
+
+    def plain_model(self) -> Transformer:
+        """The model as one process has it, to translate with. All processes must ask together."""
+        if not (isinstance(self._loss, FSDPModule) or self.config.train.compile):
+            return self.model
+        weights = {name: _whole(tensor) for name, tensor in self.model.state_dict().items()}
+        model = Transformer(self.config.model, self.model.vocab_size).to(self.workers.device)
+        model.load_state_dict(weights)
+        return model
+
+    def _weights(self) -> Iterator[tuple[str, nn.Parameter]]:
+        return self.model.named_parameters()
+
+
+def _spread(loss: BatchLoss, config: TrainConfig, workers: Workers) -> nn.Module:
+    """Over the processes, as the config says."""
+    model = loss.model
+    layers = [*model.encoder, *model.decoder]
+    if config.compile:
+        for layer in layers:
+            layer.compile(dynamic=True)
+    if workers.size == 1:
+        return loss
+    if not config.sharded:
+        return DistributedDataParallel(loss, device_ids=[workers.device] if workers.device.type == "cuda" else None)
+    for layer in layers:
+        if isinstance(layer, DecoderLayer):
+            # Its keys and values are made before the layer is called, so it is gathered by itself.
+            fully_shard(layer.cross_attention)
+            register_fsdp_forward_method(layer.cross_attention, "keys_values")
+        fully_shard(layer)
+    fully_shard(loss)
+    return loss
+
+
+def _whole(tensor: Tensor) -> Tensor:
+    """All processes' shares of a tensor put together."""
+    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+
+
+def _like(own: Tensor, whole: Tensor) -> Tensor:
+    """The whole as `own` is kept: this process's share of it, on its device."""
+    if isinstance(own, DTensor):
+        return distribute_tensor(whole.to(own.device), own.device_mesh, own.placements)
+    return whole.to(own.device, copy=True)

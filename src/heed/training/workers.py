@@ -1,0 +1,99 @@
+"""The processes that train one model together, as `torchrun` starts them. Mostly there is one.
+
+Every process makes the same decisions from the same numbers; what only one can know (a signal it got, a file on its
+disk) is told to the others here, and each message is a meeting point all processes must come to.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeVar
+
+import torch
+import torch.distributed as dist
+
+T = TypeVar("T")
+
+# Preparing a large corpus takes the first process hours, while the others wait.
+_PATIENCE = timedelta(days=7)
+
+
+@dataclass(frozen=True)
+class Workers:
+    """This process among all: number `rank` of `size`, the first being the one that writes."""
+
+    rank: int
+    size: int
+    device: torch.device
+    n_here: int = 1  # of the processes, on this machine
+    waiting_room: dist.ProcessGroup | None = None
+
+    @property
+    def leads(self) -> bool:
+        return self.rank == 0
+
+    def share(self, items: T) -> T:
+        """This process's share of a sequence: every `size`-th item."""
+        return items[self.rank :: self.size]  # type: ignore[index, no-any-return]
+
+    def sum(self, *values: float) -> list[float]:
+        """The sums over all processes."""
+        return self._reduce(values, dist.ReduceOp.SUM)
+
+    def any(self, *flags: bool) -> list[bool]:
+        """Which of these are true in at least one process."""
+        return [value > 0 for value in self._reduce([float(flag) for flag in flags], dist.ReduceOp.MAX)]
+
+    def from_leader(self, value: T) -> T:
+        """What the first process has."""
+        if self.size == 1:
+            return value
+        holder = [value]
+        dist.broadcast_object_list(holder, device=torch.device("cpu"))
+        return holder[0]
+
+    def gather(self, value: T) -> list[T]:
+        """What each process has."""
+        if self.size == 1:
+            return [value]
+        gathered: list[T | None] = [None] * self.size
+        dist.all_gather_object(gathered, value)
+        return gathered  # type: ignore[return-value]
+
+    def wait(self) -> None:
+        """Until all are here, however long it takes."""
+        if self.size > 1:
+            dist.barrier(self.waiting_room)
+
+    def _reduce(self, values: tuple[float, ...] | list[float], how: "dist.ReduceOp.RedOpType") -> list[float]:
+        if self.size == 1:
+            return list(values)
+        reduced = torch.tensor(values, dtype=torch.float64)
+        dist.all_reduce(reduced, how)
+        return reduced.tolist()
+
+
+@contextmanager
+def all_workers() -> Iterator[Workers]:
+    """Meet the other processes `torchrun` started, if it did."""
+    size, rank = int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("RANK", 0))
+    device = torch.device("cpu")
+    if torch.cuda.is_available():
+        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
+        torch.cuda.set_device(device)
+    if size == 1:
+        yield Workers(0, 1, device)
+        return
+    dist.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo")
+    try:
+        n_here = int(os.environ.get("LOCAL_WORLD_SIZE", size))
+        yield Workers(rank, size, device, n_here, dist.new_group(timeout=_PATIENCE, backend="gloo"))
+    finally:
+        dist.destroy_process_group()
+
+
+def is_restart() -> bool:
+    """Has `torchrun --max-restarts` started this command again, after a process was lost?"""
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0)) > 0
