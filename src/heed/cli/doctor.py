@@ -58,6 +58,8 @@ def run(args: argparse.Namespace) -> int:
     for name in args.keep:
         if name not in KINDS:
             raise ConfigError(f"--keep {name}: no such finding; there are {', '.join(KINDS)}")
+        if name == "line-count":
+            raise ConfigError("--keep line-count: files of different length cannot be trained on")
     text = ParallelText(args.source, args.target or "")
     tests = _paired(args.test_source, args.test_target)
     if args.fix is not None:

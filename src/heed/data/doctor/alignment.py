@@ -4,6 +4,7 @@ Lengths, digits and question marks of a sentence and its translation agree more 
 The most likely path through all shifts k is found by dynamic programming, a change of k having its price.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,10 @@ REACH = 20
 """The largest shift looked for, besides those near the difference of the files' lengths."""
 _BLOCK = 16
 _WINDOW = 512
-_WEAK = 0.3  # a correlation of lengths below this tells nothing
+_WEAK = 0.3  # a correlation of lengths below this tells nothing about single lines
+_CHANCE = 0.2  # and one below this is what strangers have, at the best of many shifts
+_VARIED = 0.2  # standard deviation of log lengths; lines of one length have no correlation
+_PRICE = 8.0  # nats, besides what chance among so many places and shifts would give
 _ODD = 0.1  # of the pairs may have any lengths: a free translation is no proof of a shift
 
 
@@ -43,30 +47,42 @@ class Stretch:
     shift: int
 
 
-def stretches(source: Traits, target: Traits) -> list[Stretch] | None:
-    """The whole source in stretches of equal shift; None if lengths tell nothing about what belongs together."""
+@dataclass(frozen=True)
+class Alignment:
+    correlation: float
+    """Of the lengths of lines and their translations, wherever these stand."""
+    stretches: tuple[Stretch, ...] | None
+    """The whole source, in stretches of equal shift; None if lengths do not tell what belongs together."""
+    unrelated: bool
+    """Lengths vary, there are many, and yet they have nothing to do with each other."""
+
+
+def align(source: Traits, target: Traits) -> Alignment:
     apart = len(target) - len(source)
     shifts = sorted({*range(-REACH, REACH + 1), *range(apart - REACH, apart + REACH + 1)})
-    evidence = _Evidence.gathered(source, target, shifts)
-    if evidence is None:
-        return None
-    n_blocks = -(-len(source) // _BLOCK)
-    edges = np.arange(0, len(source), _BLOCK)
-    blocks_BK = np.stack([np.add.reduceat(evidence.at(shift), edges) for shift in shifts], axis=1)
-    price = 8 + np.log(n_blocks * len(shifts))
-    path = _best_path(blocks_BK, price, shifts.index(0))
+    lengths = _log_lengths(source), _log_lengths(target)
+    correlation = _correlation(*lengths, shifts)
+    if correlation < _WEAK:
+        unlike = min(len(source), len(target)) >= _WINDOW and correlation < _CHANCE
+        return Alignment(correlation, None, unlike and min(side.std() for side in lengths) > _VARIED)
+    evidence = _Evidence.gathered(source, target, shifts, correlation)
+    return Alignment(correlation, tuple(_stretches(evidence, shifts)), False)
 
-    found: list[Stretch] = []
+
+def _stretches(evidence: "_Evidence", shifts: list[int]) -> Iterator[Stretch]:
+    n_lines = len(evidence.source)
+    edges = np.arange(0, n_lines, _BLOCK)
+    blocks_BK = np.stack([np.add.reduceat(evidence.at(shift), edges) for shift in shifts], axis=1)
+    price = _PRICE + np.log(len(edges) * len(shifts))
+    path = _best_path(blocks_BK, price, shifts.index(0))
     begin = 0
-    for block in [*np.flatnonzero(np.diff(path)) + 1, n_blocks]:
-        before = shifts[path[block - 1]]
-        end = len(source)
-        if block < n_blocks:
-            end = _turn(evidence, before, shifts[path[block]], begin, int(block) * _BLOCK)
+    for block in [*(np.flatnonzero(np.diff(path)) + 1).tolist(), len(edges)]:
+        shift, end = shifts[path[block - 1]], n_lines
+        if block < len(edges):
+            end = _turn(evidence, shift, shifts[path[block]], begin, block * _BLOCK)
         if end > begin:
-            found.append(Stretch(begin, end, before))
+            yield Stretch(begin, end, shift)
         begin = end
-    return found
 
 
 @dataclass(frozen=True)
@@ -81,11 +97,8 @@ class _Evidence:
     asks: tuple[float, float]
 
     @classmethod
-    def gathered(cls, source: Traits, target: Traits, shifts: list[int]) -> "_Evidence | None":
-        lengths = _standard(source), _standard(target)
-        correlation = _correlation(*lengths, shifts)
-        if correlation < _WEAK:
-            return None
+    def gathered(cls, source: Traits, target: Traits, shifts: list[int], correlation: float) -> "_Evidence":
+        lengths = _standard(_log_lengths(source)), _standard(_log_lengths(target))
         worth = [_worth(getattr(source, name), getattr(target, name), shifts) for name in ("digits", "asks")]
         return cls(source, target, lengths, min(correlation, 0.95), worth[0], worth[1])
 
@@ -98,7 +111,7 @@ class _Evidence:
         for name, (agree, differ) in (("digits", self.digits), ("asks", self.asks)):
             a, b = _side_by_side(getattr(self.source, name), getattr(self.target, name), shift)
             nats += np.where(a == b, agree, differ) * ((a != 0) | (b != 0))
-        found = np.full(len(self.source), -1.0)  # no line there to be a translation
+        found = np.zeros(len(self.source))  # where there is no line to be a translation, nothing is known
         found[max(0, -shift) :][: len(nats)] = nats
         return found
 
@@ -109,8 +122,11 @@ def _side_by_side(source: NDArray[np.generic], target: NDArray[np.generic], shif
     return a[:shared], b[:shared]  # type: ignore[return-value]
 
 
-def _standard(side: Traits) -> Floats:
-    logs = np.log1p(side.characters.astype(np.float64))
+def _log_lengths(side: Traits) -> Floats:
+    return np.log1p(side.characters.astype(np.float64))
+
+
+def _standard(logs: Floats) -> Floats:
     standard: Floats = np.clip((logs - logs.mean()) / (logs.std() + 1e-9), -3, 3)
     return standard
 

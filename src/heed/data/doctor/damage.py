@@ -34,9 +34,9 @@ _TORN = re.compile(
     f"(?:[{_shown_as(0xC2, 0xDF)}]{_FOLLOWS}|[{_shown_as(0xE0, 0xEF)}]{_FOLLOWS}{{2}}"
     f"|[{_shown_as(0xF0, 0xF4)}]{_FOLLOWS}{{3}})+"
 )
-# An accented capital before a quotation mark, a dash or a raised number ("CAFÉ”") is torn by chance only: what
-# may stand after a letter in good text proves nothing.
-_AFTER_LETTERS = "\u00a0\u00ab\u00bb‘’“”„‚‹›–—…™©®ªº²³¹°·´¨•œšžŒŠŽŸ"
+# An accented letter before a quotation mark, a dash or a raised number ("CAFÉ”") is torn by chance only: what may
+# stand after a letter in good text proves nothing.
+_AFTER_LETTERS = "\u00a0\u00ab\u00bb‘’“”„‚‹›–—…™©®ªº²³¹°·´¨•œšžŒŠŽ"
 
 
 def _joined(torn: re.Match[str]) -> str:
@@ -49,15 +49,18 @@ def _joined(torn: re.Match[str]) -> str:
 def _torn_surely(text: str) -> bool:
     """Whether text is UTF-8 read as Latin-1 or Windows-1252, and not good text that happens to look like it."""
     runs = [run[0] for run in _TORN.finditer(text) if _joined(run) != run[0]]
-    for run in runs:
-        if run.startswith(("Ã", "Â")) and run[1] not in _AFTER_LETTERS:
-            return True
-        if "â€" in run or run.startswith(("ï»¿", "ï¿½", "ðŸ")):
-            return True
-    # All of the line's other characters fit, too: two such runs (Cyrillic, Greek, Polish) are no accident, nor is
-    # a capital Ã or Â (a torn "à" or no-break space).
+    if any(_proves(char) for run in runs for char in run):
+        return True
+    # All of the line's other characters fit, too: two such runs (Polish, Czech) are no accident, nor is a capital
+    # Ã or Â (a torn "à" or no-break space).
     whole = all(char.isascii() for char in _TORN.sub("", text))
     return whole and (sum(map(len, runs)) >= 4 or any(run.startswith(("Ã", "Â")) for run in runs))
+
+
+def _proves(char: str) -> bool:
+    """Whether this character, which continues a torn one, would be strange after a letter."""
+    byte = _BYTE_OF[char]
+    return byte < 0xC0 and _in_windows(byte) not in _AFTER_LETTERS
 
 
 def mend_torn(text: str) -> str:

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 
 from heed.data.corpus import ParallelText
-from heed.data.doctor.alignment import Stretch, Traits, stretches
+from heed.data.doctor.alignment import Alignment, Stretch, Traits, align
 from heed.data.doctor.damage import damages, first_damage
 from heed.data.doctor.kinds import KEPT, KINDS, REFUSED, Kind
-from heed.data.doctor.language import Profile, Tally, small_words, without_shared_words
+from heed.data.doctor.language import Profile, learn, small_words, without_shared_words
 from heed.data.doctor.lengths import log_ratios, outliers
-from heed.data.doctor.measure import Ints, Lines, hashes, is_utf8
-from heed.data.doctor.overlap import Fingerprints, Mask, TestText, repeated, with_company
+from heed.data.doctor.measure import Ints, Lines, Mask, hashes, is_utf8
+from heed.data.doctor.overlap import Fingerprints, TestText, repeated, with_company
 from heed.data.doctor.reading import NOT_TWO_COLUMNS, PORTION, RawPair, Watch, count_lines, portions, unwatched
 
 MAX_WORDS, MAX_CHARACTERS = 250, 2000
 EXAMPLES = 5
-LEARN_FROM = 100  # portions, evenly spaced, are plenty to know two languages by
+LEARN_FROM = 32  # portions, evenly spaced, are plenty to know two languages by
 NEARLY = 0.75  # of the words the same on both sides: a copy
 FEW_WORDS = (
     2  # that begin with a small letter: "Hotel Adlon", "Tom!": so few words may well be the same in both languages
@@ -113,12 +113,10 @@ def examine(
     n_target = count_lines(text.target) if text.target else n_source
     total = max(n_source, n_target)
 
-    tally = Tally()
     stride = -(-total // (PORTION * LEARN_FROM))
-    for number, portion in enumerate(watch(portions(text), total, "learning the languages")):
-        if number % stride == 0:
-            tally.add(*map(Lines, zip(*portion, strict=True)))
-    test = TestText(tests, profile := tally.profile())
+    watched = watch(portions(text), total, "learning the languages")
+    profile = learn([_sides(portion) for number, portion in enumerate(watched) if number % stride == 0])
+    test = TestText(tests, profile)
 
     seen = _Seen(profile, test, tsv=not text.target)
     for portion in watch(portions(text), total, "examining"):
@@ -157,7 +155,7 @@ class _Seen:
             self.lines[kind, side].append(places + self.n + 1)
 
     def look_at(self, portion: Sequence[RawPair]) -> None:
-        sides = Lines([source for source, _ in portion]), Lines([target for _, target in portion])
+        sides = _sides(portion)
         torn = np.zeros(len(portion), dtype=bool)
         if self.tsv:
             torn |= [source.startswith(NOT_TWO_COLUMNS) for source, _ in portion]
@@ -218,7 +216,7 @@ class _Seen:
         )
         self.note("copy", text.tolist())
         self.note("short-copy", np.setdiff1d(np.flatnonzero(same), text).tolist())
-        swapped = self.profile.other(own[0], 0) & self.profile.other(own[1], 1) & ~alike
+        swapped = self.profile.swapped(*own) & ~alike
         self.note("swapped", at[swapped].tolist())
         for side in (0, 1):
             foreign = self.profile.foreign(own[side], side) & ~swapped & ~alike
@@ -235,12 +233,17 @@ class _Seen:
             for parts in self.traits
         )
         source, target = source.cut(n_source), target.cut(n_target)
-        path = stretches(source, target)
-        if path is None:
-            self.notes += ("lengths tell nothing about which lines belong together: shifts were not looked for",)
+        alignment = align(source, target)
+        if alignment.stretches is None:
+            self.notes += ("lengths do not tell which lines belong together: shifts were not looked for",)
         if n_source != n_target:
-            return [Finding(KINDS["line-count"], _rest(n_source, n_target), _parting(path, n_source, n_target))]
-        away = [stretch for stretch in path or [] if stretch.shift]
+            return [Finding(KINDS["line-count"], _rest(n_source, n_target), _parting(alignment, n_source, n_target))]
+        if alignment.unrelated:
+            self.note("unrelated", np.ones(n_source, dtype=bool))
+            said["unrelated"] = (
+                f"lengths of lines and their translations have a correlation of {alignment.correlation:.2f}"
+            )
+        away = [stretch for stretch in alignment.stretches or () if stretch.shift]
         shifted = np.zeros(n_source, dtype=bool)
         for stretch in away:
             shifted[stretch.begin : stretch.end] = True
@@ -288,6 +291,10 @@ class _Seen:
         return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *parts]))
 
 
+def _sides(portion: Sequence[RawPair]) -> tuple[Lines, Lines]:
+    return Lines([source for source, _ in portion]), Lines([target for _, target in portion])
+
+
 def _kept(finding: Finding) -> Finding:
     return replace(finding, kind=replace(finding.kind, fault=False, fix=KEPT))
 
@@ -307,12 +314,12 @@ def _told(stretch: Stretch) -> str:
     )
 
 
-def _parting(path: list[Stretch] | None, n_source: int, n_target: int) -> str:
+def _parting(alignment: Alignment, n_source: int, n_target: int) -> str:
     longer, extra = ("source", n_source - n_target) if n_source > n_target else ("target", n_target - n_source)
     counts = f"the source has {n_source:,} lines, the target {n_target:,}"
-    if path is None:
+    if alignment.stretches is None:
         return f"{counts}; where they part company cannot be told from their lengths"
-    away = [stretch for stretch in path if stretch.shift]
+    away = [stretch for stretch in alignment.stretches if stretch.shift]
     if not away:
         return f"{counts}; they go together to the end of the shorter, so the {longer} has {extra:,} more at its end"
     return "\n".join([counts, *map(_told, away)])

@@ -17,6 +17,7 @@ KINDS = {
     kind.name: kind
     for kind in (
         Kind("line-count", "files of different length", REFUSED),
+        Kind("unrelated", "lines that do not belong together", REFUSED),
         Kind("exchanged-files", "source and target exchanged", REFUSED),
         Kind("shifted", "shifted against each other", DROPPED),
         Kind("columns", "not two columns", DROPPED),

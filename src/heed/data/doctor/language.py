@@ -4,13 +4,15 @@ Nothing is known of any language beforehand: the corpus itself, most of which is
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heed.data.doctor.measure import CODES, Floats, Lines
+from heed.data.doctor.measure import CODES, Floats, Lines, Mask
 
+_AGAIN = 2
 _SMOOTH = 5.0
 _DISTINCT = 0.8  # nats a byte, both sides together; English and German have more than 5, copied text has 0
 _SURE = 20.0  # nats for the wrong side
@@ -18,22 +20,25 @@ _CLEAR = 5.0  # nats for the right sides
 _LOW, _LONG = 0.1, 40  # a line of this many bytes with less than this part of what its side usually has is in neither
 
 
-class Tally:
-    """How often each sequence was seen on each side."""
+def learn(sample: Sequence[tuple[Lines, Lines]]) -> "Profile":
+    """What tells the sides apart, learnt again and again without the lines that seem foreign to their side."""
+    profile = _learn(sample, [(np.ones(len(a), dtype=bool), np.ones(len(b), dtype=bool)) for a, b in sample])
+    for _ in range(_AGAIN if profile.distinct else 0):
+        profile = _learn(sample, [(~profile.foreign(a, 0), ~profile.foreign(b, 1)) for a, b in sample])
+    return profile
 
-    def __init__(self) -> None:
-        self.counts = np.zeros((2, CODES))
 
-    def add(self, source: Lines, target: Lines) -> None:
-        for side, lines in enumerate((source, target)):
-            self.counts[side] += np.bincount(lines.ngram_codes(), minlength=CODES)
-
-    def profile(self) -> "Profile":
-        smooth = self.counts + _SMOOTH
-        logs = np.log(smooth / smooth.sum(axis=1, keepdims=True))
-        weights = logs[0] - logs[1]
-        usual = self.counts @ weights / self.counts.sum(axis=1)
-        return Profile(weights.astype(np.float32), (float(usual[0]), float(-usual[1])))
+def _learn(sample: Sequence[tuple[Lines, Lines]], chosen: Sequence[tuple[Mask, Mask]]) -> "Profile":
+    counts = np.zeros((2, CODES))
+    for pair, which in zip(sample, chosen, strict=True):
+        for side in (0, 1):
+            codes = pair[side].ngram_codes[pair[side].bytes_of(which[side])]
+            counts[side] += np.bincount(codes, minlength=CODES)
+    smooth = counts + _SMOOTH
+    logs = np.log(smooth / smooth.sum(axis=1, keepdims=True))
+    weights = logs[0] - logs[1]
+    usual = counts @ weights / np.maximum(counts.sum(axis=1), 1)
+    return Profile(weights.astype(np.float32), (float(usual[0]), float(-usual[1])))
 
 
 @dataclass(frozen=True)
@@ -49,22 +54,23 @@ class Profile:
 
     def own(self, lines: Lines, side: int) -> Floats:
         """For each line the evidence, in nats, that it is on its own side: 0 for source, 1 for target."""
-        scores = lines.sums(self.weights[lines.ngram_codes()])
+        scores = lines.sums(self.weights[lines.ngram_codes])
         return -scores if side else scores
 
-    def doubtful(self, lines: Lines, side: int) -> NDArray[np.bool_]:
+    def doubtful(self, lines: Lines, side: int) -> Mask:
         """Lines worth a second look, without what both sides share."""
         return self.own(lines, side) < 0.25 * self.usual[side] * lines.sizes
 
-    def told_apart(self, source: Lines, target: Lines) -> NDArray[np.bool_]:
+    def told_apart(self, source: Lines, target: Lines) -> Mask:
         """Pairs whose two sides, together, speak for two languages in the right order."""
         return self.own(source, 0) + self.own(target, 1) > _CLEAR
 
-    def other(self, lines: Lines, side: int) -> NDArray[np.bool_]:
-        """Lines in the other side's language."""
-        return self.own(lines, side) < -_SURE
+    def swapped(self, source: Lines, target: Lines) -> Mask:
+        """Pairs whose two sides, each and together, speak for the other order."""
+        own = self.own(source, 0), self.own(target, 1)
+        return (own[0] < -_CLEAR) & (own[1] < -_CLEAR) & (own[0] + own[1] < -_SURE)
 
-    def foreign(self, lines: Lines, side: int) -> NDArray[np.bool_]:
+    def foreign(self, lines: Lines, side: int) -> Mask:
         """Lines in the other side's language, or in a third one."""
         own = self.own(lines, side)
         return (own < -_SURE) | ((lines.sizes >= _LONG) & (own < _LOW * self.usual[side] * lines.sizes))

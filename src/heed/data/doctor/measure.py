@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 _NGRAM = 4
 _GAP = b"\n" * (_NGRAM - 1)  # so that no n-gram reaches into the next line
@@ -52,7 +53,7 @@ class Lines:
         places = np.flatnonzero(self.bytes - np.uint8(48) < 10)
         return self.at(places, _DIGIT[self.bytes[places] - 48])
 
-    def has(self, mark: str) -> NDArray[np.bool_]:
+    def has(self, mark: str) -> Mask:
         return self.at(np.flatnonzero(self.bytes == ord(mark))) > 0
 
     def suspects(self) -> Ints:
@@ -76,16 +77,27 @@ class Lines:
         except UnicodeDecodeError:
             return np.array([i for i, line in enumerate(self.lines) if not is_utf8(line)], dtype=np.int64)
 
-    def blank(self) -> NDArray[np.bool_]:
-        blank: NDArray[np.bool_] = np.fromiter(map(len, self.folded), dtype=np.int64, count=len(self.lines)) == 0
+    def blank(self) -> Mask:
+        blank: Mask = np.fromiter(map(len, self.folded), dtype=np.int64, count=len(self.lines)) == 0
         for place in np.flatnonzero(blank).tolist():
             blank[place] = not self.lines[place].strip()
         return blank
 
-    def lettered(self) -> NDArray[np.bool_]:
+    def lettered(self) -> Mask:
         """Lines with anything but digits and marks in them."""
         return np.array([line != b"" and not line.isdigit() for line in self.folded], dtype=bool)
 
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def bytes_of(self, which: Mask) -> Mask:
+        """Which bytes are in one of these lines, the gaps in none."""
+        turns = np.zeros(len(self.bytes) + 1, dtype=np.int8)
+        np.add.at(turns, self.starts[which], 1)
+        np.subtract.at(turns, (self.starts + self.sizes)[which], 1)
+        return np.cumsum(turns[:-1], dtype=np.int8) > 0
+
+    @cached_property
     def ngram_codes(self) -> NDArray[np.uint32]:
         """For each byte the number of the n-gram that begins there, capitals as small letters."""
         low = _LOWER[self.bytes]

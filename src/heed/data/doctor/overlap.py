@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 
 from heed.data.corpus import ParallelText
 from heed.data.doctor.language import Profile
-from heed.data.doctor.measure import Lines, hashes, of_pairs
+from heed.data.doctor.measure import Lines, Mask, hashes, of_pairs
 from heed.data.doctor.reading import portions
 
 Hashes = NDArray[np.uint64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

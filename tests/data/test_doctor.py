@@ -1,0 +1,516 @@
+"""Faults are put into clean text at known lines; what is found must be those lines and no others."""
+
+import gzip
+import random
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+import heed.grammar
+from heed.data.corpus import ParallelText
+from heed.data.doctor import KINDS, Examination, examine, fix
+from heed.data.doctor.damage import damages, repair
+from heed.errors import ConfigError, DataError
+
+N = 3000
+
+
+@dataclass
+class Sides:
+    """A corpus as two lists of bytes; lines are counted from 1."""
+
+    source: list[bytes]
+    target: list[bytes]
+    expected: dict[str, list[int]] = field(default_factory=dict)
+
+    def copy(self) -> "Sides":
+        return Sides(self.source[:], self.target[:])
+
+    def written(self, folder: Path, ends: bytes = b"\n") -> ParallelText:
+        folder.mkdir(exist_ok=True)
+        for name, lines in (("train.en", self.source), ("train.de", self.target)):
+            (folder / name).write_bytes(b"".join(line + ends for line in lines))
+        return ParallelText(str(folder / "train.en"), str(folder / "train.de"))
+
+
+@pytest.fixture(scope="session")
+def made() -> heed.grammar.Corpus:
+    return heed.grammar.corpus(train=N, valid=0, test=200, seed=7)
+
+
+@pytest.fixture
+def clean(made: heed.grammar.Corpus) -> Sides:
+    return Sides([pair.source.encode() for pair in made.train], [pair.target.encode() for pair in made.train])
+
+
+def found(examination: Examination, faults_only: bool = True) -> dict[str, list[int]]:
+    chosen = examination.faults if faults_only else examination.findings
+    return {finding.kind.name: finding.lines.tolist() for finding in chosen}
+
+
+def torn(text: bytes, encoding: str) -> bytes:
+    return text.decode(encoding).encode()
+
+
+def with_umlauts(lines: list[bytes]) -> list[int]:
+    return [number for number, line in enumerate(lines, 1) if "ü".encode() in line]
+
+
+def test_clean_text_is_healthy(clean: Sides, tmp_path: Path) -> None:
+    assert found(examine(clean.written(tmp_path))) == {}
+
+
+def test_windows_line_ends_and_a_mark_at_the_start_are_no_faults(clean: Sides, tmp_path: Path) -> None:
+    clean.source[0] = b"\xef\xbb\xbf" + clean.source[0]
+    assert found(examine(clean.written(tmp_path, b"\r\n"))) == {}
+
+
+# What is put in, and where. Each returns what must be found.
+def not_utf8(sides: Sides) -> dict[str, list[int]]:
+    lines = with_umlauts(sides.target)[3:600:50]
+    for line in lines:
+        sides.target[line - 1] = sides.target[line - 1].decode().encode("latin-1")
+    return {"not-utf8": lines}
+
+
+def mojibake(sides: Sides) -> dict[str, list[int]]:
+    lines = with_umlauts(sides.target)[:300:40]
+    for number, line in enumerate(lines):
+        sides.target[line - 1] = torn(sides.target[line - 1], ("cp1252", "latin-1")[number % 2])
+    sides.source[499] = torn(sides.source[499].replace(b".", "’s “new”.".encode()), "latin-1")
+    return {"mojibake": sorted([*lines, 500])}
+
+
+def characters(sides: Sides) -> dict[str, list[int]]:
+    sides.source[9] += " \ufffd".encode()
+    sides.target[10] += " \ue123".encode()
+    sides.source[11] += b" &amp;quot;yes&amp;quot;"
+    sides.target[12] = sides.target[12].replace(b" ", b" \x07", 1)
+    sides.target[13] += " \ufeffja".encode()
+    sides.source[14] += " \x93no\x94".encode()
+    return {
+        "replacement": [10],
+        "private-use": [11],
+        "double-entity": [12],
+        "control": [13, 15],
+        "byte-order-mark": [14],
+    }
+
+
+def blanks(sides: Sides) -> dict[str, list[int]]:
+    sides.source[99], sides.target[199] = b"", b" \t "
+    sides.source[299] = sides.target[299] = b""
+    return {"blank": [100, 200, 300]}
+
+
+def too_long(sides: Sides) -> dict[str, list[int]]:
+    for line, begin in ((51, 2000), (1051, 2100)):
+        sides.source[line - 1] = b" ".join(sides.source[begin : begin + 50])
+        sides.target[line - 1] = b" ".join(sides.target[begin : begin + 50])
+    return {"too-long": [51, 1051]}
+
+
+def swapped(sides: Sides) -> dict[str, list[int]]:
+    """Two or three words may be too few to tell ("Did Paul sing?")."""
+    lines = [line for line in (5, 6, 7, *range(1000, 1300, 3), N) if len(sides.source[line - 1].split()) > 3]
+    for line in lines:
+        sides.source[line - 1], sides.target[line - 1] = sides.target[line - 1], sides.source[line - 1]
+    return {"swapped": lines}
+
+
+def wrong_language(sides: Sides) -> dict[str, list[int]]:
+    for line in (700, 2999):
+        sides.target[line - 1] = sides.source[line - 500]
+    sides.source[1199] = sides.target[1500]
+    return {"wrong-language": [700, 1200, 2999]}
+
+
+def third_language(sides: Sides) -> dict[str, list[int]]:
+    sides.source[41] = b"The president of the republic received the foreign ambassadors yesterday."
+    sides.target[41] = "Le président de la République a reçu hier les ambassadeurs étrangers.".encode()
+    return {"wrong-language": [42]}
+
+
+def copies(sides: Sides) -> dict[str, list[int]]:
+    lines = [17, 1717, 2718]
+    for line in lines:
+        sides.source[line - 1] = b"This is what she wrote to her brother about the garden."
+        sides.target[line - 1] = sides.source[line - 1].lower()
+        sides.source[line - 1] += b" %d" % line  # no duplicates, and not quite the same
+    return {"copy": lines}
+
+
+def lengths(sides: Sides) -> dict[str, list[int]]:
+    sides.target[776] += b" " + b" ".join(sides.target[780:784])
+    sides.source[887] += b" " + b" ".join(sides.source[890:894])
+    return {"length-ratio": [777, 888]}
+
+
+def duplicates(sides: Sides) -> dict[str, list[int]]:
+    for line, first in ((2001, 4), (2002, 4), (12, 11)):
+        sides.source[line - 1], sides.target[line - 1] = sides.source[first - 1], sides.target[first - 1]
+    return {"duplicate": [12, 2001, 2002]}
+
+
+FAULTS = [
+    not_utf8, mojibake, characters, blanks, too_long, swapped, wrong_language, third_language, copies, lengths,
+    duplicates,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("spoil", FAULTS, ids=lambda spoil: spoil.__name__)
+def test_a_fault_is_found_where_it_is_and_nowhere_else(
+    spoil: Callable[[Sides], dict[str, list[int]]], clean: Sides, tmp_path: Path
+) -> None:
+    expected = spoil(clean)
+    assert found(examine(clean.written(tmp_path))) == expected
+
+
+@pytest.mark.parametrize("spoil", FAULTS, ids=lambda spoil: spoil.__name__)
+def test_what_is_fixed_is_healthy_and_the_rest_untouched(
+    spoil: Callable[[Sides], dict[str, list[int]]], clean: Sides, tmp_path: Path
+) -> None:
+    expected = spoil(clean)
+    fixed = fix(examine(clean.written(tmp_path / "spoilt")), tmp_path / "out")
+    assert found(examine(fixed.text)) == {}
+
+    gone = {line for kind, lines in expected.items() if KINDS[kind].fix == "dropped" for line in lines}
+    mended = {line for kind, lines in expected.items() if KINDS[kind].fix == "repaired" for line in lines} - gone
+    left = [line for line in range(1, N + 1) if line not in gone]
+    assert fixed.kept == len(left)
+    for path, spoilt in ((fixed.text.source, clean.source), (fixed.text.target, clean.target)):
+        lines = Path(path).read_bytes().split(b"\n")[:-1]
+        untouched = [(number, line) for number, line in zip(left, lines, strict=True) if number not in mended]
+        assert untouched == [(number, spoilt[number - 1]) for number in left if number not in mended]
+    assert [row.split("\t")[0] for row in rows(tmp_path / "out" / "dropped.tsv")] == [str(n) for n in sorted(gone)]
+    assert [row.split("\t")[0] for row in rows(tmp_path / "out" / "repaired.tsv")] == [str(n) for n in sorted(mended)]
+
+
+def rows(path: Path) -> list[str]:
+    head, *rows = path.read_text().splitlines()
+    assert head == "line\treasons"
+    return rows
+
+
+def test_repairs_give_the_text_back(clean: Sides, tmp_path: Path) -> None:
+    good = clean.copy()
+    lines = mojibake(clean)["mojibake"]
+    clean.target[20] = good.target[20].replace(b" ", b" \xef\xbb\xbf", 1)
+    clean.source[21] = b"&amp;quot;" + good.source[21] + b"&amp;amp;quot;"
+    clean.source[22] += b" It\xc2\x92s."
+    fixed = fix(examine(clean.written(tmp_path / "spoilt")), tmp_path / "out")
+    target = Path(fixed.text.target).read_bytes().split(b"\n")
+    assert target[:-1] == good.target
+    source = Path(fixed.text.source).read_text().split("\n")
+    assert source[499].endswith("’s “new”.")
+    assert source[21] == f'"{good.source[21].decode()}"'
+    assert source[22] == f"{good.source[22].decode()} It’s."
+    assert fixed.dropped == {} and sum(fixed.repaired.values()) == len(lines) + 3
+
+
+def test_a_repaired_line_that_turns_out_a_duplicate_is_dropped_too(clean: Sides, tmp_path: Path) -> None:
+    first = with_umlauts(clean.target)[0]
+    clean.source[2500], clean.target[2500] = clean.source[first - 1], torn(clean.target[first - 1], "latin-1")
+    fixed = fix(examine(clean.written(tmp_path / "spoilt")), tmp_path / "out")
+    assert fixed.dropped == {"duplicate": 1} and fixed.repaired == {}
+    assert rows(tmp_path / "out" / "dropped.tsv") == ["2501\tduplicate"]
+
+
+TEXTS = [
+    "Müller aß süße Äpfel.", "L’été à Nîmes, où il a plu.", "“Don’t,” she said – twice…", "Привет, как дела?",
+    "Zażółć gęślą jaźń.", "Καλημέρα σας", "日本語のテキスト", "naïve 😀", "Preis: 5 €",
+]  # fmt: skip
+
+
+def tearings() -> list[tuple[str, str]]:
+    """Each text with what it looks like when read as Latin-1, or as Windows-1252 if that has all its bytes."""
+    found = [(text, text.encode().decode("latin-1")) for text in TEXTS]
+    for text in TEXTS:
+        with suppress(UnicodeDecodeError):
+            found.append((text, text.encode().decode("cp1252")))
+    return found
+
+
+@pytest.mark.parametrize(("text", "broken"), tearings())
+def test_torn_text_is_recognised_and_mended(text: str, broken: str) -> None:
+    assert damages(text) == []
+    assert damages(broken) == ["mojibake"]
+    assert repair(broken, ["mojibake"]) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["CAFÉ”", "«AMANHÃ»", "ein Ü–Wagen", "À la carte", "TÂY", "Ã", "Größe: 5²", "Â la", "é…", "DÉJÀ “VU”", "½ Ä°"],
+)
+def test_good_text_is_not_taken_for_torn(text: str) -> None:
+    assert damages(text) == []
+
+
+def test_damage_twice_over_is_mended() -> None:
+    text = "Größe"
+    assert repair(torn(torn(text.encode(), "latin-1"), "latin-1").decode(), ["mojibake"]) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds", "repaired"),
+    [
+        ("&amp;lt;b&amp;gt;", ["double-entity"], "<b>"),
+        ("AT&amp;T &quot;x&quot;", ["entity"], "AT&amp;T &quot;x&quot;"),
+        ("R&D; Q&A, a & b", [], "R&D; Q&A, a & b"),
+        ("one&amp;#10;line&amp;#9;", ["double-entity"], "one line "),
+        ("a\x00b\x1bc", ["control"], "a b c"),
+        ("\x80 5", ["control"], "€ 5"),
+        ("tab\tstays", [], "tab\tstays"),
+    ],
+)
+def test_characters(text: str, kinds: list[str], repaired: str) -> None:
+    assert damages(text) == kinds
+    assert repair(text, kinds) == repaired
+
+
+# Files out of step. The line where it begins may be a few lines off: nothing but lengths tells.
+@pytest.mark.parametrize(("at", "back"), [(1000, 1060), (200, 2200), (2000, 2800)])
+def test_a_missing_line_made_up_for_later(at: int, back: int, clean: Sides, tmp_path: Path) -> None:
+    clean.target[at - 1 : back] = [*clean.target[at:back], "Der Gärtner schläft.".encode()]
+    examination = examine(clean.written(tmp_path))
+    (fault,) = [fault for fault in examination.faults if fault.kind.name == "shifted"]
+    assert abs(fault.lines[0] - at) <= 3 and abs(fault.lines[-1] - back) <= 3
+    assert len(fault.lines) == fault.lines[-1] - fault.lines[0] + 1
+    assert "the target runs 1 line ahead" in fault.note
+    assert len(examination.faulty_lines()) - len(fault.lines) <= 3
+
+
+@pytest.mark.parametrize("shift", [-15, -2, 1, 4])
+def test_the_shift_is_named_and_dropped(shift: int, clean: Sides, tmp_path: Path) -> None:
+    """From line 2001 on, source line n is translated by target line n + shift."""
+    more = [f"Zeile {number} ist hier zu viel, und länger als andere.".encode() for number in range(abs(shift))]
+    if shift > 0:
+        clean.target[2000:] = [*more, *clean.target[2000:-shift]]
+    else:
+        clean.target[2000:] = [*clean.target[2000 - shift :], *more]
+    examination = examine(clean.written(tmp_path / "spoilt"))
+    (fault,) = [fault for fault in examination.faults if fault.kind.name == "shifted"]
+    assert abs(fault.lines[0] - 2001) <= 3 + abs(shift) and fault.lines[-1] >= N - abs(shift)
+    s = "s" * (abs(shift) > 1)
+    assert f"runs {abs(shift)} line{s} {'behind' if shift > 0 else 'ahead'}" in fault.note
+    fixed = fix(examination, tmp_path / "out")
+    assert 1970 <= fixed.kept <= 2003 + abs(shift)
+    assert found(examine(fixed.text)) == {}
+
+
+def test_files_shifted_from_the_start_are_not_mended_by_dropping_them(clean: Sides, tmp_path: Path) -> None:
+    clean.source.pop(0), clean.target.pop()
+    examination = examine(clean.written(tmp_path / "spoilt"))
+    (fault,) = examination.faults
+    assert fault.count == N - 1 and "runs 1 line behind" in fault.note
+    with pytest.raises(DataError, match="too many to drop"):
+        fix(examination, tmp_path / "out")
+
+
+def told(examination: Examination) -> str:
+    (fault,) = examination.faults
+    assert fault.kind.name == "line-count"
+    return fault.note
+
+
+def test_different_numbers_of_lines(clean: Sides, tmp_path: Path) -> None:
+    del clean.target[1499]
+    examination = examine(clean.written(tmp_path / "spoilt"))
+    note = told(examination)
+    assert note.startswith("the source has 3,000 lines, the target 2,999\nfrom about line 1,50")
+    assert "the target runs 1 line ahead" in note
+    with pytest.raises(DataError, match="does not mend by guessing"):
+        fix(examination, tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_one_file_cut_short(clean: Sides, tmp_path: Path) -> None:
+    del clean.target[-70:]
+    assert "the source has 70 more at its end" in told(examine(clean.written(tmp_path)))
+
+
+def test_a_block_missing_in_the_middle(clean: Sides, tmp_path: Path) -> None:
+    del clean.source[1000:1500]
+    note = told(examine(clean.written(tmp_path)))
+    assert "the target runs 500 lines behind" in note and "from about line 1,00" in note
+
+
+def test_files_that_have_nothing_to_do_with_each_other(clean: Sides, tmp_path: Path) -> None:
+    random.Random(5).shuffle(clean.target)
+    assert "unrelated" in found(examine(clean.written(tmp_path)))
+
+
+# Languages.
+def test_exchanged_files_are_told_by_the_test(clean: Sides, made: heed.grammar.Corpus, tmp_path: Path) -> None:
+    test = Sides([pair.source.encode() for pair in made.test], [pair.target.encode() for pair in made.test])
+    text = clean.written(tmp_path / "train")
+    right = test.written(tmp_path / "right")
+    assert found(examine(text, [right])) == {}
+    wrong = ParallelText(right.target, right.source)
+    assert found(examine(text, [wrong])).keys() == {"exchanged-files"}
+
+
+def test_two_sides_of_one_language_are_not_judged(clean: Sides, tmp_path: Path) -> None:
+    """A corrector's corpus: most lines are rightly the same."""
+    spoilt = [line.replace(b"the", b"teh") if number % 3 == 0 else line for number, line in enumerate(clean.source)]
+    examination = examine(Sides(spoilt, clean.source).written(tmp_path))
+    assert found(examination) == {}
+    assert any("one language" in note for note in examination.notes)
+    assert "short-copy" in found(examination, faults_only=False)
+
+
+# What comes again.
+def test_several_targets_are_no_fault(clean: Sides, tmp_path: Path) -> None:
+    clean.source[1000] = clean.source[1]
+    clean.target[1000] = clean.target[1].replace(b" ", b" doch ", 1)
+    clean.source[1001] = clean.source[2].upper()
+    clean.target[1001] = clean.target[2].rstrip(b".?!") + "…".encode()
+    examination = examine(clean.written(tmp_path))
+    assert found(examination) == {}
+    assert found(examination, faults_only=False) == {"several-targets": [2, 1001], "near-duplicate": [1002]}
+
+
+def test_what_the_test_shares(clean: Sides, made: heed.grammar.Corpus, tmp_path: Path) -> None:
+    test = Sides([pair.source.encode() for pair in made.test], [pair.target.encode() for pair in made.test])
+    clean.source[4], clean.target[4] = test.source[0], test.target[0]
+    clean.source[6] = test.source[1]
+    clean.source[8] = test.source[2].lower().rstrip(b".?!") + b" !"
+    clean.target[8] = test.target[2]
+    tests = [test.written(tmp_path / "test")]
+    examination = examine(clean.written(tmp_path / "train"), tests)
+    faults = found(examination)
+    assert {kind: faults[kind] for kind in ("pair-in-test", "source-in-test", "near-test")} == {
+        "pair-in-test": [5],
+        "source-in-test": [7],
+        "near-test": [9],
+    }
+    assert next(fault.note for fault in examination.faults if fault.kind.name == "pair-in-test").startswith("3 of 200 ")
+    fixed = fix(examination, tmp_path / "out", tests)
+    assert not {*Path(fixed.text.source).read_bytes().lower().split(b"\n")[:-1]} & {s.lower() for s in test.source}
+
+
+def test_kept_findings_are_no_faults_and_stay(clean: Sides, tmp_path: Path) -> None:
+    duplicates(clean)
+    mojibake(clean)
+    examination = examine(clean.written(tmp_path / "spoilt"), keep=["duplicate", "mojibake"])
+    assert found(examination) == {}
+    assert {"duplicate", "mojibake"} <= found(examination, faults_only=False).keys()
+    fixed = fix(examination, tmp_path / "out", keep=["duplicate", "mojibake"])
+    assert Path(fixed.text.target).read_bytes().split(b"\n")[:-1] == clean.target
+
+
+# Forms of files.
+@pytest.mark.parametrize("gz", [False, True])
+def test_tsv(gz: bool, clean: Sides, tmp_path: Path) -> None:
+    lines = [a + b"\t" + b for a, b in zip(clean.source, clean.target, strict=True)]
+    lines[9] += b"\tand more"
+    lines[19] = clean.source[19]
+    lines[29] = b""
+    path = tmp_path / f"pairs.tsv{'.gz' * gz}"
+    path.write_bytes((gzip.compress if gz else bytes)(b"".join(line + b"\n" for line in lines)))
+    examination = examine(ParallelText(str(path)))
+    assert found(examination) == {"columns": [10, 20], "blank": [30]}
+    fixed = fix(examination, tmp_path / "out")
+    content = (tmp_path / "out" / path.name).read_bytes()
+    kept = (gzip.decompress if gz else bytes)(content).split(b"\n")[:-1]
+    assert kept == [line for number, line in enumerate(lines, 1) if number not in (10, 20, 30)]
+    assert found(examine(fixed.text)) == {}
+
+
+def test_gz_is_written_as_gz(clean: Sides, tmp_path: Path) -> None:
+    duplicates(clean)
+    for name, lines in (("a.gz", clean.source), ("b.gz", clean.target)):
+        (tmp_path / name).write_bytes(gzip.compress(b"\n".join(lines)))  # no line end at the end
+    fixed = fix(examine(ParallelText(str(tmp_path / "a.gz"), str(tmp_path / "b.gz"))), tmp_path / "out")
+    kept = gzip.decompress((tmp_path / "out" / "b.gz").read_bytes()).split(b"\n")
+    assert kept == [*(line for number, line in enumerate(clean.target, 1) if number not in (12, 2001, 2002)), b""]
+    assert fixed.kept == N - 3
+
+
+def test_places_the_copy_cannot_go_to(clean: Sides, tmp_path: Path) -> None:
+    examination = examine(clean.written(tmp_path / "in"))
+    with pytest.raises(ConfigError, match="is not empty"):
+        fix(examination, tmp_path / "in")
+    with pytest.raises(ConfigError, match="is a file"):
+        fix(examination, tmp_path / "in" / "train.en")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "train.en").write_bytes((tmp_path / "in" / "train.de").read_bytes())
+    text = ParallelText(str(tmp_path / "in" / "train.en"), str(tmp_path / "other" / "train.en"))
+    with pytest.raises(ConfigError, match="two files called train.en"):
+        fix(examine(text), tmp_path / "out")
+
+
+def test_files_that_cannot_be_examined(clean: Sides, tmp_path: Path) -> None:
+    text = clean.written(tmp_path)
+    Path(text.target).write_bytes("Zeile\n".encode("utf-16"))
+    with pytest.raises(DataError, match="UTF-16"):
+        examine(text)
+    Path(text.target).write_bytes(b"")
+    with pytest.raises(DataError, match="is empty"):
+        examine(text)
+    with pytest.raises(DataError, match="no such file"):
+        examine(ParallelText(text.source, str(tmp_path / "absent")))
+
+
+@pytest.mark.parametrize("lines", [[b""], [b"", b""], [b"one"], [b"one", b"", b"\xff"]])
+def test_hardly_any_text(lines: list[bytes], tmp_path: Path) -> None:
+    examine(Sides(lines, lines).written(tmp_path))
+
+
+def test_nothing_left(tmp_path: Path) -> None:
+    examination = examine(Sides([b"", b"\xff"], [b"x", b"y"]).written(tmp_path / "in"))
+    with pytest.raises(DataError, match="nothing would be left"):
+        fix(examination, tmp_path / "out")
+
+
+def test_a_pair_leaves_less_than_a_hundred_bytes(tmp_path: Path) -> None:
+    def peak(n: int) -> int:
+        numbers = [b"%d" % number for number in range(n)]
+        sides = Sides([b"There were " + n + b" of the houses." for n in numbers], [b"Da standen " + n for n in numbers])
+        text = sides.written(tmp_path)
+        del sides, numbers
+        tracemalloc.start()
+        examine(text)
+        size = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return size
+
+    assert (peak(100_000) - peak(50_000)) / 50_000 < 100
+
+
+def test_torch_is_not_needed() -> None:
+    script = "import heed.data.doctor, sys; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+# Real text: most of it is right, and what is wrong was counted by other means.
+def test_multi30k(data_dir: Path) -> None:
+    folder = data_dir / "multi30k"
+    test = ParallelText(str(folder / "test_2016_flickr.en"), str(folder / "test_2016_flickr.de"))
+    examination = examine(ParallelText(str(folder / "train.en"), str(folder / "train.de")), [test])
+    pairs = [*zip(*((folder / f"train.{side}").read_text().split("\n")[:-1] for side in ("en", "de")), strict=True)]
+    faults = found(examination)
+    assert len(faults["duplicate"]) == len(pairs) - len(set(pairs))
+    assert faults["length-ratio"] == [number for number, (_, target) in enumerate(pairs, 1) if target == "@@"]
+    assert faults.keys() <= {"duplicate", "length-ratio", "pair-in-test", "source-in-test", "near-test"}
+
+
+def test_europarl(data_dir: Path, tmp_path: Path) -> None:
+    """Its German side has lines in other languages: the head of a Portuguese speech gives some of them away."""
+    sides = []
+    for name in ("train.en.gz", "train.de.gz"):
+        with gzip.open(data_dir / "europarl" / name) as file:
+            sides.append([next(file).rstrip(b"\n") for _ in range(60_000)])
+    examination = examine(Sides(*sides).written(tmp_path))
+    faults = found(examination)
+    damaged = [n for n, pair in enumerate(zip(*sides, strict=True), 1) if "\ufffd".encode() in b" ".join(pair)]
+    assert faults["replacement"] == damaged and len(damaged) > 0
+    portuguese = {n for n, line in enumerate(sides[1], 1) if line.startswith("por escrito . − ".encode())}
+    assert len(portuguese) > 5 and portuguese <= {*faults["wrong-language"]}
+    assert len(examination.faulty_lines()) < 400
