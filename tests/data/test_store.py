@@ -1,57 +1,237 @@
-from itertools import count
+"""A store on the disk: mapped, read-only, and no flipped bit goes unseen."""
+
+import gzip
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from heed.data.store import encode_pairs
-from heed.symbols import EOS
+from heed.data.batch import make_batch
+from heed.data.prepare import prepare
+from heed.data.store import BLOCK, PairStore
+from heed.durable import checksum, json_bytes
+from heed.errors import DataError, HeedError
 from heed.text.tokenizer import Tokenizer
+from tests.data.corpora import random_lines, write_pair
+
+N = 40_000
+FILES = [
+    *(f"{side}.{what}" for side in ("source", "target") for what in ("ids", "lengths", "starts")),
+    "lines",
+    "blank_lines",
+    "tokenizer.model",
+    "manifest.json",
+]
 
 
 @pytest.fixture(scope="module")
-def words() -> Tokenizer:
-    return Tokenizer.learn(["one two three four five six"] * 50, 320)
+def whole(tmp_path_factory: pytest.TempPathFactory, words: Tokenizer) -> Path:
+    """A store whose ids take several blocks."""
+    folder = tmp_path_factory.mktemp("whole")
+    source = random_lines(7, N)
+    source[17] = ""
+    return prepare(write_pair(folder, source, random_lines(8, N)), words, folder / "store").folder
 
 
-def test_pairs_become_ids_with_an_end_each(words: Tokenizer) -> None:
-    store = encode_pairs([("one two", "three"), ("four", "five six one")], words, 10)
-    assert len(store) == 2
-    for sequences, texts in ((store.source, ["one two", "four"]), (store.target, ["three", "five six one"])):
-        assert [sequences[i].tolist() for i in range(2)] == [[*words.encode(text).ids, EOS] for text in texts]
-    assert store.source.lengths.tolist() == [3, 2]
-    assert store.target.lengths.tolist() == [2, 4]
-    assert store.source.ids.dtype == np.int32
+@pytest.fixture
+def copy(whole: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(whole, tmp_path / "store"))
 
 
-def test_blank_and_long_pairs_are_accounted_for_by_line(words: Tokenizer) -> None:
-    three, four = "one two three", "one two three four"
-    pairs = [
-        ("one", "one"),
-        ("", "one"),
-        (three, three),
-        ("one", " \x00\u2028"),
-        (four, "one"),
-        ("one", four),
-        ("two", ""),
+def flip(path: Path, position: int, bit: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[position] ^= 1 << bit
+    path.write_bytes(content)
+
+
+def open_and_verify(folder: Path) -> None:
+    PairStore.open(folder).verify()
+
+
+# --- damage -----------------------------------------------------------------------------------------------
+
+
+def test_the_files_are_those_the_tests_damage(whole: Path) -> None:
+    assert sorted(path.name for path in whole.iterdir()) == sorted(FILES)
+    assert (whole / "source.ids").stat().st_size > 2 * BLOCK
+    open_and_verify(whole)
+
+
+@pytest.mark.parametrize("share", [0, 0.1, 0.37, 0.5, 0.83, 1])
+@pytest.mark.parametrize("name", FILES)
+def test_one_flipped_bit_is_found(copy: Path, name: str, share: float) -> None:
+    size = (copy / name).stat().st_size
+    for bit in (0, 5, 7):
+        flip(copy / name, round(share * (size - 1)), bit)
+        with pytest.raises(HeedError, match=rf"{name}: .*heed prepare --source"):
+            open_and_verify(copy)
+        flip(copy / name, round(share * (size - 1)), bit)
+    open_and_verify(copy)
+
+
+@pytest.mark.slow
+def test_every_bit_of_the_manifest_counts(tmp_path: Path, words: Tokenizer) -> None:
+    folder = prepare(write_pair(tmp_path / "Übung", ["one"], ["two"]), words, tmp_path / "store").folder
+    for position in range((folder / "manifest.json").stat().st_size):
+        for bit in range(8):
+            flip(folder / "manifest.json", position, bit)
+            with pytest.raises(DataError, match=r"manifest\.json: "):
+                PairStore.open(folder)
+            flip(folder / "manifest.json", position, bit)
+    open_and_verify(folder)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_cut_short_or_longer_or_gone(copy: Path, name: str) -> None:
+    content = (copy / name).read_bytes()
+    for other in (content[:-1], content[: len(content) // 2], b"", content + b"\0"):
+        (copy / name).write_bytes(other)
+        with pytest.raises(DataError, match=rf"{name}: "):
+            PairStore.open(copy)
+    (copy / name).unlink()
+    with pytest.raises(DataError, match=r"prepare"):
+        PairStore.open(copy)
+
+
+def test_another_format_is_told_from_damage(copy: Path) -> None:
+    manifest = json.loads((copy / "manifest.json").read_bytes())
+    del manifest["checksum"]
+    manifest["format"] = 2
+    (copy / "manifest.json").write_bytes(json_bytes({**manifest, "checksum": checksum(json_bytes(manifest))}))
+    with pytest.raises(DataError, match=r"manifest\.json: format 2, this heed reads format 1; delete the folder"):
+        PairStore.open(copy)
+
+
+def test_what_is_no_store_is_told_so(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    for folder in (tmp_path, tmp_path / "none", tmp_path / "file"):
+        with pytest.raises(
+            DataError, match=r"not a prepared corpus, there is no manifest\.json in it; make one with: heed"
+        ):
+            PairStore.open(folder)
+
+
+def test_opening_reads_no_ids_and_a_batch_only_its_own(copy: Path) -> None:
+    """Damage is found when, and not before, it would do harm; and always before."""
+    size = (copy / "source.ids").stat().st_size
+    flip(copy / "source.ids", size - 3, 1)  # in the last sentence
+    store = PairStore.open(copy)
+    make_batch(store, [0, 1, 2])
+    with pytest.raises(DataError, match=r"source\.ids: missing or damaged \(bytes [\d,]+ to [\d,]+ have changed\)"):
+        make_batch(store, [0, len(store) - 1])
+    with pytest.raises(DataError, match=r"source\.ids: "):  # and again
+        make_batch(store, [len(store) - 1])
+    flip(copy / "source.ids", size - 3, 1)
+    make_batch(store, [len(store) - 1])
+
+
+def test_damage_in_the_middle_of_a_long_sentence_is_found(tmp_path: Path, words: Tokenizer) -> None:
+    """Its first and last blocks may be known to be whole."""
+    text = write_pair(tmp_path, ["one", "one " * BLOCK, "two"], ["x", "y", "z"])
+    folder = prepare(text, words, tmp_path / "store").folder
+    store = PairStore.open(folder)
+    flip(folder / "source.ids", BLOCK + 5, 0)
+    make_batch(store, [0, 2])  # the first and the last block
+    with pytest.raises(DataError, match=r"source\.ids: "):
+        make_batch(store, [1])
+
+
+@pytest.mark.parametrize(
+    ("name", "use"),
+    [
+        ("source.lengths", lambda store: store.source.lengths),
+        ("target.lengths", lambda store: store.target.lengths),
+        ("target.starts", lambda store: store.target.starts),
+        ("source.starts", lambda store: make_batch(store, [0])),
+        ("lines", lambda store: store.lines),
+        ("blank_lines", lambda store: store.blank_lines),
+    ],
+)
+def test_small_arrays_are_checked_at_first_use(copy: Path, name: str, use: Callable[[PairStore], object]) -> None:
+    flip(copy / name, (copy / name).stat().st_size - 1, 0)
+    store = PairStore.open(copy)
+    with pytest.raises(DataError, match=f"{name}: missing or damaged"):
+        use(store)
+
+
+def test_nothing_can_be_written_by_mistake(whole: Path) -> None:
+    store = PairStore.open(whole)
+    for array in (store.source.ids, store.target.lengths, store.source.starts, store.lines, store.blank_lines):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+# --- identity ---------------------------------------------------------------------------------------------
+
+
+def test_the_checksum_is_that_of_pairs_order_and_vocabulary(tmp_path: Path, words: Tokenizer) -> None:
+    def checksum_of(source: list[str], target: list[str], tokenizer: Tokenizer = words) -> str:
+        return prepare(write_pair(tmp_path, source, target), tokenizer, tmp_path / "store").checksum
+
+    one = checksum_of(["one", "two"], ["three", "four"])
+    assert one == checksum_of(["one", "two"], ["three", "four"])
+    assert one == checksum_of(["one", "", " two "], ["three", "x", "four"])  # the same pairs
+    others = [
+        checksum_of(["two", "one"], ["four", "three"]),
+        checksum_of(["one", "two"], ["four", "three"]),
+        checksum_of(["three", "four"], ["one", "two"]),
+        checksum_of(["one two"], ["three four"]),
+        checksum_of(["one"], ["three"]),
+        checksum_of(["one", "two"], ["three", "four"], Tokenizer.learn(["one two three four"] * 9, 300)),
     ]
-    store = encode_pairs(pairs, words, 3)
-    assert store.lines.tolist() == [1, 3]
-    assert store.blank_lines == (2, 4, 7)
-    assert store.long_lines == (5, 6)
+    assert len({one, *others}) == 7
 
 
-def test_line_numbers_go_on_over_many_portions(words: Tokenizer) -> None:
-    numbers = count(1)
-    pairs = (("one", "" if next(numbers) % 7_000 == 0 else "two") for _ in range(25_000))
-    store = encode_pairs(pairs, words, 3)
-    assert store.blank_lines == (7_000, 14_000, 21_000)
-    assert len(store) == 24_997
-    assert store.lines[-1] == 25_000
-    assert store.target[24_996].tolist() == [*words.encode("two").ids, EOS]
+def test_a_store_remembers_its_texts_and_vocabulary(tmp_path: Path, words: Tokenizer) -> None:
+    text = write_pair(tmp_path, ["one"], ["two"])
+    prepare(text, words, tmp_path / "store", learnt={"vocab_size": 400})
+    store = PairStore.open(tmp_path / "store")
+    assert [one.path for one in store.texts] == [text.source, text.target]
+    for one in store.texts:
+        assert (one.size, one.mtime_ns) == (os.stat(one.path).st_size, os.stat(one.path).st_mtime_ns)
+        assert one.sha256 == checksum(Path(one.path).read_bytes())
+    assert store.tokenizer.model == words.model
+    assert store.tokenizer_checksum == checksum(words.model)
+    assert store.learnt == {"vocab_size": 400}
 
 
-def test_nothing_fit_is_an_empty_store(words: Tokenizer) -> None:
-    for pairs in ([], [("", "")]):
-        store = encode_pairs(pairs, words, 3)
-        assert len(store) == len(store.source) == len(store.target) == 0
-        assert store.source.lengths.tolist() == []
+def test_texts_that_changed_are_named(tmp_path: Path, words: Tokenizer) -> None:
+    text = write_pair(tmp_path, ["one", "two"], ["three", "four"])
+    store = prepare(text, words, tmp_path / "store")
+    assert store.changed_texts() == []
+
+    now = os.stat(text.source).st_mtime_ns
+    for jump in (-(10**18), 10**18):  # a clock that jumped, a file fetched again
+        os.utime(text.source, ns=(now + jump, now + jump))
+        assert store.changed_texts() == []
+
+    Path(text.target).write_text("three\nfive\n", encoding="utf-8")  # as many bytes
+    os.utime(text.target, ns=(now + 1, now + 1))
+    assert store.changed_texts() == [text.target]
+    with open(text.source, "a", encoding="utf-8") as file:
+        file.write("three\n")
+    assert store.changed_texts() == [text.source, text.target]
+
+    os.remove(text.source)  # no longer needed
+    assert store.changed_texts() == [text.target]
+
+
+def test_a_compressed_text_is_known_by_its_own_bytes(tmp_path: Path, words: Tokenizer) -> None:
+    text = write_pair(tmp_path, ["one"], ["two"], suffix=".gz")
+    for path in (text.source, text.target):
+        Path(path).write_bytes(gzip.compress(Path(path).read_bytes()))
+    store = prepare(text, words, tmp_path / "store")
+    assert [one.sha256 for one in store.texts] == [
+        checksum(Path(path).read_bytes()) for path in (text.source, text.target)
+    ]
+
+
+def test_sequences_of_any_indices(whole: Path) -> None:
+    store = PairStore.open(whole)
+    ids, lengths = store.target.gather(np.array([5, 3, 5], dtype=np.int32))
+    assert ids.tolist() == [*store.target[5].tolist(), *store.target[3].tolist(), *store.target[5].tolist()]
+    assert lengths.tolist() == [len(store.target[5]), len(store.target[3]), len(store.target[5])]

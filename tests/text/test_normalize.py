@@ -51,3 +51,25 @@ def test_result_is_one_line_of_composed_characters_that_utf8_can_carry(text: str
     assert once.encode("utf-8").decode("utf-8") == once
     assert once == " ".join(once.split())
     assert not any(unicodedata.category(character) == "Cc" for character in once)
+
+
+def in_full(text: str) -> str:
+    """The rule, without a quick way for the usual."""
+    text = unicodedata.normalize("NFC", text.replace("\u2581", "_"))
+    text = "".join("?" if "\ud800" <= letter <= "\udfff" else letter for letter in text)
+    spaced = "".join(" " if letter.isspace() or unicodedata.category(letter) == "Cc" else letter for letter in text)
+    return " ".join(filter(None, spaced.split(" ")))
+
+
+@given(
+    st.one_of(ANY_TEXT, st.text(st.sampled_from("aeé\u0301\u0308  \t\xa0\u2581\u2028\ud800\u1100\u1161"), max_size=12))
+)
+def test_the_quick_way_changes_nothing(text: str) -> None:
+    assert normalize(text) == in_full(text)
+
+
+def test_every_character_by_itself() -> None:
+    for number in range(0x110000):
+        text = f"a{chr(number)}b"
+        if normalize(text) != in_full(text):
+            raise AssertionError(f"U+{number:04X}")

@@ -9,9 +9,9 @@ import hashlib
 import io
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from queue import SimpleQueue
@@ -55,9 +55,14 @@ def prepare(
     if any(path == "-" or Path(path).is_fifo() for path in (text.source, text.target) if path):
         text.count()  # refuses what can be read only once
     files = [_ReadFile(path) for path in (text.source, text.target) if path]
-    with new_folder(folder) as new, StoreWriter(new, tokenizer) as writer:
+    with (
+        new_folder(folder) as new,
+        StoreWriter(new, tokenizer) as writer,
+        closing(_blocks(text, files)) as blocks,
+        closing(_encoded(text, tokenizer, blocks, processes or available_cores())) as encoded,
+    ):
         done = 0
-        for block, found in _encoded(text, tokenizer, _blocks(text, files), processes or available_cores()):
+        for block, found in encoded:
             numbers = np.arange(block.first_line, block.first_line + block.n_lines, dtype=NUMBER)
             blank = np.frombuffer(found.blank, dtype=LENGTH)
             writer.add(
@@ -85,7 +90,7 @@ def available_cores() -> int:
 
 def _encoded(
     text: ParallelText, tokenizer: Tokenizer, blocks: Iterator[Block], processes: int
-) -> Iterator[tuple[Block, Encoded]]:
+) -> Generator[tuple[Block, Encoded], None, None]:
     """Blocks with what became of them, in order."""
     first = list(islice(blocks, _SMALL))
     if processes == 1 or len(first) < _SMALL:
@@ -143,7 +148,7 @@ class _ReadFile(io.RawIOBase):
         self._file: io.FileIO | None = None
         self._stat: os.stat_result | None = None
 
-    def portions(self) -> Iterator[list[bytes]]:
+    def portions(self) -> Generator[list[bytes], None, None]:
         """Its lines, some at a time."""
         with reading(self._path), open(self._path, "rb", buffering=0) as self._file:  # for the former's complaints
             self._stat = os.fstat(self._file.fileno())
@@ -170,27 +175,29 @@ class _ReadFile(io.RawIOBase):
         return size
 
 
-def _blocks(text: ParallelText, files: list[_ReadFile]) -> Iterator[Block]:
+def _blocks(text: ParallelText, files: list[_ReadFile]) -> Generator[Block, None, None]:
     """The lines of all files in step."""
-    first_line, n_lines = 1, 0
-    sides: list[list[bytes]] = [[] for _ in files]
+    first_line = 1
+    with ExitStack() as stack:
+        readers = [stack.enter_context(closing(file.portions())) for file in files]
+        while sides := _next_lines(text, readers):
+            source, target = (b"".join(side) for side in (*sides, [])[:2])
+            yield Block(first_line, len(sides[0]), source, target)
+            first_line += len(sides[0])
+
+
+def _next_lines(text: ParallelText, readers: Sequence[Iterator[list[bytes]]]) -> list[list[bytes]]:
+    """As many lines of each file as make a block; nothing when all are at their end."""
+    sides: list[list[bytes]] = [[] for _ in readers]
     n_bytes = 0
-    readers = [file.portions() for file in files]
-    while True:
+    while len(sides[0]) < _BLOCK_LINES and n_bytes < _BLOCK_BYTES:
         portions = [next(reader, []) for reader in readers]
-        n_new = len(portions[0])
-        if any(len(portion) != n_new for portion in portions):
+        if len({len(portion) for portion in portions}) > 1:
             text.count()  # says how many lines each has
             raise DataError(f"{text.name}: changed while they were read; prepare again when they are finished")
         for side, portion in zip(sides, portions, strict=True):
-            side.extend(portion)
+            side += portion
             n_bytes += sum(map(len, portion))
-        n_lines += n_new
-        if n_lines >= _BLOCK_LINES or n_bytes >= _BLOCK_BYTES or not n_new:
-            if n_lines:
-                source, target = (b"".join(side) for side in (*sides, [])[:2])
-                yield Block(first_line, n_lines, source, target)
-            if not n_new:
-                return
-            first_line, n_lines, n_bytes = first_line + n_lines, 0, 0
-            sides = [[] for _ in files]
+        if not portions[0]:
+            break
+    return sides if sides[0] else []
