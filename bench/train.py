@@ -8,6 +8,7 @@ Both sides take turns in one process; each side's best round counts; what matter
 
 import argparse
 import math
+import tempfile
 import time
 from pathlib import Path
 
@@ -18,11 +19,11 @@ from torch import Tensor, nn
 from heed.config import Config, preset
 from heed.data.batch import Batch, make_batch
 from heed.data.batching import BatchPlan
-from heed.data.store import encode_pairs
+from heed.data.corpus import ParallelText
+from heed.data.prepare import prepare
 from heed.model.positions import sinusoids
 from heed.model.transformer import Transformer
 from heed.symbols import PAD
-from heed.text.lines import read_lines
 from heed.text.tokenizer import Tokenizer
 from heed.training.memory import keep_freed_memory
 from heed.training.step import make_optimizer, train_step
@@ -83,17 +84,20 @@ def main() -> None:
         keep_freed_memory()
 
     config = preset(args.preset)
-    if args.source:
-        pairs = list(zip(read_lines(args.source), read_lines(args.target), strict=True))
-    else:
-        from heed.grammar import corpus
-
-        pairs = [(pair.source, pair.target) for pair in corpus(train=30_000).train]
-    tokenizer = Tokenizer.learn((text for pair in pairs for text in pair), args.vocab or config.text.vocab_size)
-    store = encode_pairs(pairs, tokenizer, config.model.max_length)
     tokens = min(config.train.batch_tokens, config.train.micro_batch_tokens)
-    plan = BatchPlan(store.source.lengths, store.target.lengths, tokens, seed=1)
-    batches = [make_batch(store, plan.batch(0, i)) for i in range(args.updates)]
+    with tempfile.TemporaryDirectory() as folder:
+        if args.source:
+            text = ParallelText(str(args.source), str(args.target))
+        else:
+            from heed.grammar import corpus
+
+            text = ParallelText(str(Path(folder) / "grammar.tsv"))
+            pairs = corpus(train=30_000).train
+            Path(text.source).write_text("".join(f"{pair.source}\t{pair.target}\n" for pair in pairs), encoding="utf-8")
+        tokenizer = Tokenizer.learn((line for pair in text for line in pair), args.vocab or config.text.vocab_size)
+        store = prepare(text, tokenizer, Path(folder) / "store")
+        plan = BatchPlan(store.source.lengths, store.target.lengths, tokens, 1, config.model.max_length)
+        batches = [make_batch(store, plan.batch(0, i)) for i in range(args.updates)]
     n_tokens = sum(batch.n_tokens for batch in batches)
 
     torch.manual_seed(1)

@@ -50,11 +50,9 @@ class BatchPlan:
         target_lengths: Lengths,
         batch_tokens: int,
         seed: int,
-        max_length: int | None = None,
+        max_length: int,
     ) -> None:
         self.seed = seed
-        if max_length is None:  # until training says
-            max_length = int(max(source_lengths.max(), target_lengths.max()))
         self._keys = _Keys(max_length + 1)
         # Two bytes a pair, and nothing else of the corpus: whoever trains on 36 million pairs is thankful.
         self._key = self._keys.of(source_lengths, target_lengths)

@@ -7,7 +7,7 @@ first sentence in it is used, the small arrays when they are first asked for.
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from heed.data.encode import LENGTH, id_type
 from heed.durable import MANIFEST, checksum, json_bytes, write_through
 from heed.errors import DataError
-from heed.symbols import EOS
 from heed.text.tokenizer import Tokenizer
 
 FORMAT = 1
@@ -343,72 +342,3 @@ class StoreWriter:
             "files": files,
         }
         write_through(self._folder / MANIFEST, json_bytes({**manifest, "checksum": checksum(json_bytes(manifest))}))
-
-
-# --- in memory, until training reads stores -----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _MemorySequences:
-    ids: NDArray[np.int32]
-    starts: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.starts) - 1
-
-    def __getitem__(self, i: int) -> NDArray[np.int32]:
-        return self.ids[self.starts[i] : self.starts[i + 1]]
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        return np.diff(self.starts)
-
-    def gather(self, indices: Sequence[int] | NDArray[np.integer[Any]]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        return np.concatenate([self[i] for i in indices]), self.lengths[indices]
-
-
-@dataclass(frozen=True)
-class _MemoryStore:
-    source: _MemorySequences
-    target: _MemorySequences
-    lines: NDArray[np.int64]
-    blank_lines: tuple[int, ...]
-    long_lines: tuple[int, ...]
-
-    def __len__(self) -> int:
-        return len(self.source)
-
-    @property
-    def checksum(self) -> str:
-        digest = hashlib.sha256()
-        for side in (self.source, self.target):
-            digest.update(side.starts.tobytes())
-            digest.update(side.ids.tobytes())
-        return digest.hexdigest()
-
-
-def encode_pairs(pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer, max_length: int) -> Any:
-    """Encode a corpus, leaving out (and accounting for) pairs with a blank or over-long side."""
-    sides: tuple[list[list[int]], list[list[int]]] = ([], [])
-    lines: list[int] = []
-    blank: list[int] = []
-    long: list[int] = []
-    number = 0
-    for source, target in pairs:
-        number += 1
-        source_ids, target_ids = tokenizer.encode_ids([source, target])
-        if not source_ids or not target_ids:
-            blank.append(number)
-        elif max(len(source_ids), len(target_ids)) > max_length:
-            long.append(number)
-        else:
-            sides[0].append([*source_ids, EOS])
-            sides[1].append([*target_ids, EOS])
-            lines.append(number)
-    flat = [
-        _MemorySequences(
-            np.array([i for ids in side for i in ids], dtype=np.int32), np.cumsum([0, *map(len, side)], dtype=np.int64)
-        )
-        for side in sides
-    ]
-    return _MemoryStore(flat[0], flat[1], np.array(lines, dtype=np.int64), tuple(blank), tuple(long))
