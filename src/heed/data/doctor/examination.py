@@ -224,7 +224,7 @@ class _Seen:
 
     def findings(self, n_source: int, n_target: int) -> list[Finding]:
         """All there is, in the order of `KINDS`."""
-        said: dict[str, str] = {}
+        said = {"not-utf8": "a whole file in another encoding can be converted: iconv -f latin1 -t utf-8"}
         self.n = 0
         source, target = (
             Traits(
