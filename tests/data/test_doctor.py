@@ -16,6 +16,7 @@ import heed.grammar
 from heed.data.corpus import ParallelText
 from heed.data.doctor import KINDS, Examination, examine, fix
 from heed.data.doctor.damage import damages, repair
+from heed.data.doctor.reading import raw_lines
 from heed.errors import ConfigError, DataError
 
 N = 3000
@@ -69,6 +70,13 @@ def test_clean_text_is_healthy(clean: Sides, tmp_path: Path) -> None:
 def test_windows_line_ends_and_a_mark_at_the_start_are_no_faults(clean: Sides, tmp_path: Path) -> None:
     clean.source[0] = b"\xef\xbb\xbf" + clean.source[0]
     assert found(examine(clean.written(tmp_path, b"\r\n"))) == {}
+
+
+@pytest.mark.parametrize("length", range((1 << 20) - 3, (1 << 20) + 2))
+def test_a_line_end_may_fall_between_two_blocks(length: int, tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_bytes(b"\xef\xbb\xbf" + b"a" * (length - 3) + b"\r\nb\nc")
+    assert [*raw_lines(str(path))] == [b"a" * (length - 3), b"b", b"c"]
 
 
 # What is put in, and where. Each returns what must be found.

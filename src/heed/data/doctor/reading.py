@@ -43,9 +43,10 @@ def raw_lines(path: str) -> Iterator[bytes]:
     rest, mark = b"", b"\xef\xbb\xbf"
     with reading(path) as stream:
         while block := stream.read(1 << 20):
-            if mark and len(rest) + len(block) >= len(mark):
-                block, rest, mark = (rest + block).removeprefix(mark), b"", b""
-            *lines, rest = (rest + block).split(b"\n")
+            block = rest + block
+            if mark and len(block) >= len(mark):
+                block, mark = block.removeprefix(mark), b""
+            *lines, rest = block.split(b"\n")
             yield from (line.removesuffix(b"\r") for line in lines) if b"\r" in block else lines
     if rest:
         yield rest.removesuffix(b"\r")
