@@ -84,7 +84,7 @@ def test_a_missing_file_is_named(folder: Path) -> None:
         read_manifest(folder.parent / "absent")
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"format": 1}', '{"format": 1, "sha256": 5}'])
+@pytest.mark.parametrize("content", ["", "{", "[]", "null", f'{{"format": {FORMAT}}}', f'{{"format": {FORMAT}, "sha256": 5}}'])
 def test_a_damaged_manifest_is_named(folder: Path, content: str) -> None:
     (folder / MANIFEST).write_text(content, encoding="utf-8")
     with pytest.raises(CheckpointError, match=r"manifest\.json: damaged"):

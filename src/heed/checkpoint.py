@@ -9,10 +9,11 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from heed.durable import MANIFEST, checksum, json_bytes, new_folder, read_json, write_through
+from heed import durable
+from heed.durable import MANIFEST, checksum, new_folder, write_manifest, write_through
 from heed.errors import CheckpointError, DamageError
 
-FORMAT = 1  # of run folders; raised when an older heed could not read a newer one's
+FORMAT = 2  # of run folders; raised when an older heed could not read a newer one's
 
 
 def write_checkpoint(path: Path, tensors: Mapping[str, Mapping[str, Tensor]], info: Mapping[str, Any]) -> None:
@@ -22,7 +23,7 @@ def write_checkpoint(path: Path, tensors: Mapping[str, Mapping[str, Tensor]], in
         for name, group in tensors.items():
             content = save({key: tensor.contiguous() for key, tensor in group.items()})
             checksums[f"{name}.safetensors"] = write_through(folder / f"{name}.safetensors", content)
-        write_through(folder / MANIFEST, json_bytes({"format": FORMAT, **info, "sha256": checksums}))
+        write_manifest(folder, {"format": FORMAT, **info, "sha256": checksums})
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
@@ -30,16 +31,11 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
     Raises:
         CheckpointError: there is none, or it is of another format version.
+        DamageError: it is not what was written.
     """
     if not path.is_dir():
         raise CheckpointError(f"{path}: no such checkpoint")
-    manifest = read_json(path / MANIFEST)
-    if manifest.get("format") != FORMAT:
-        raise CheckpointError(
-            f"{path}: has format {manifest.get('format')}, this heed reads format {FORMAT}; "
-            "use the version of heed that wrote it (see CHANGELOG.md)"
-        )
-    return manifest
+    return durable.read_manifest(path, FORMAT, "use the version of heed that wrote it (see CHANGELOG.md)")
 
 
 def read_tensors(path: Path, name: str) -> dict[str, Tensor]:

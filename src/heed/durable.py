@@ -64,6 +64,8 @@ def new_folder(path: Path) -> Iterator[Path]:
         os.rename(beside, path)
         sync_folder(path.parent)
     except BaseException:
+        if before.exists() and not path.exists():
+            os.rename(before, path)
         shutil.rmtree(beside, ignore_errors=True)  # a full disk needs the space
         raise
     shutil.rmtree(before, ignore_errors=True)
@@ -77,6 +79,7 @@ def delete_folder(path: Path) -> None:
         os.rename(path, away)
     except FileNotFoundError:
         return
+    sync_folder(path.parent)
     shutil.rmtree(away, ignore_errors=True)
 
 
@@ -115,6 +118,32 @@ def sync_folder(path: Path) -> None:
 
 def checksum(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
+
+
+def write_manifest(folder: Path, info: dict[str, Any]) -> None:
+    """A folder's last file, with a checksum of itself."""
+    write_through(folder / MANIFEST, json_bytes({**info, "checksum": checksum(json_bytes(info))}))
+
+
+def read_manifest(folder: Path, format: int, advice: str) -> dict[str, Any]:
+    """What was written, to the bit.
+
+    Raises:
+        DamageError: it is not that.
+        CheckpointError: it is of another format version than this; `advice` says what to do then.
+    """
+    path = folder / MANIFEST
+    manifest = read_json(path)
+    claimed = manifest.pop("checksum", None)
+    if claimed is not None and claimed != checksum(json_bytes(manifest)):
+        raise DamageError(f"{path}: damaged: its checksum is not right")
+    if manifest.get("format") != format:
+        raise CheckpointError(
+            f"{folder}: has format {manifest.get('format')}, this heed reads format {format}; {advice}"
+        )
+    if claimed is None:
+        raise DamageError(f"{path}: damaged (it has no checksum)")
+    return manifest
 
 
 def json_bytes(value: Any) -> bytes:

@@ -50,7 +50,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, path: Path, config: Config, tokenizer: Tokenizer) -> "RunFolder":
-        cls.refuse_existing(path)
+        """Everything but the corpus."""
         try:
             (path / "checkpoints").mkdir(parents=True)
             write_file(path / "tokenizer.model", tokenizer.model)
@@ -117,8 +117,9 @@ class RunFolder:
         for step in steps:
             delete_folder(self.step_path(step))
 
-    def set_best(self, folder: str, scores: dict[str, Any]) -> None:
-        write_json(self.path / "best.json", {"checkpoint": folder, **scores})
+    def set_best(self, best: dict[str, Any]) -> None:
+        """`best["checkpoint"]` is the name of a folder in `checkpoints`; the rest is for people."""
+        write_json(self.path / "best.json", best)
 
     def forget_best(self) -> None:
         (self.path / "best.json").unlink(missing_ok=True)

@@ -1,6 +1,7 @@
 """`heed train`."""
 
 import argparse
+import signal
 from pathlib import Path
 
 HELP = "train a model from two line-aligned text files"
@@ -25,6 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--source", metavar="FILE", help="training text to translate from: plain, .gz, or .tsv with both"
     )
     parser.add_argument("--target", metavar="FILE", help="its translation, line by line")
+    parser.add_argument("--data", metavar="FOLDER", help="both, made ready by `heed prepare`")
     parser.add_argument("--valid-source", metavar="FILE", help="held-out text to judge the model by")
     parser.add_argument("--valid-target", metavar="FILE", help="its translation")
     parser.add_argument("--preset", help="tiny, small, base or big (default: base, the paper's)")
@@ -41,9 +43,11 @@ def run(args: argparse.Namespace) -> int:
     from heed.training.memory import keep_freed_memory
 
     keep_freed_memory()
+    signal.signal(signal.SIGTERM, _stop)  # until training begins, which has something to save
     files = {
         "train_source": args.source,
         "train_target": args.target,
+        "prepared": args.data,
         "valid_source": args.valid_source,
         "valid_target": args.valid_target,
     }
@@ -70,3 +74,7 @@ def run(args: argparse.Namespace) -> int:
 
         outcome = train(config, args.out)
     return 130 if outcome.reason == "interrupted" else 0
+
+
+def _stop(number: int, frame: object) -> None:
+    raise KeyboardInterrupt

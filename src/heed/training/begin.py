@@ -1,9 +1,8 @@
 """From text files to a run folder ready to train in: a vocabulary, the encoded corpus, validation pairs.
 
-Each of them is there whole or not at all, so a beginning that was cut short is simply made again.
+The folder is there when all of it is: a beginning that was cut short is simply made again.
 """
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,8 +12,9 @@ from heed.config import Config
 from heed.data.corpus import ParallelText, evenly_spaced_lines
 from heed.data.prepare import prepare
 from heed.data.store import PairStore
-from heed.durable import checksum
+from heed.durable import checksum, new_folder
 from heed.errors import CheckpointError, ConfigError, DataError
+from heed.lock import FolderLock
 from heed.run import RunFolder
 from heed.text.tokenizer import Tokenizer
 from heed.training.log import counting
@@ -22,14 +22,19 @@ from heed.training.log import counting
 Pairs = list[tuple[str, str]]
 
 
-def make_run(config: Config, out: Path, say: Callable[[str], None]) -> None:
-    """A new run folder with vocabulary and corpus.
+def make_run(config: Config, out: Path, say: Callable[[str], None]) -> FolderLock:
+    """A new run folder with vocabulary and corpus, there whole or not at all; returns its lock, held.
 
     Raises:
         ConfigError, DataError, TokenizerError: and nothing is left behind.
         CheckpointError: the folder exists already.
     """
     RunFolder.refuse_existing(out)
+    beside = out.with_name(f".{out.name}.new")
+    if FolderLock.is_held(beside):
+        raise CheckpointError(
+            f"{out}: another process is making this run right now; wait for it, or name another folder"
+        )
     if config.data.prepared:
         PairStore.open(Path(config.data.prepared))
         tokenizer = Tokenizer.load(Path(config.data.prepared) / "tokenizer.model")
@@ -44,25 +49,31 @@ def make_run(config: Config, out: Path, say: Callable[[str], None]) -> None:
             "nothing to train on: give --source and --target (data.train_source, data.train_target), "
             "or --data with a folder made by `heed prepare`"
         )
-    run = RunFolder.create(out, config, tokenizer)
+    lock = None
     try:
-        open_corpus(run)
-    except (DataError, OSError):
-        shutil.rmtree(out, ignore_errors=True)
+        with new_folder(out) as folder:
+            lock = FolderLock.acquire(folder)  # it moves into place with the folder
+            run = RunFolder.create(folder, config, tokenizer)
+            if not config.data.prepared:
+                with counting("encoding", n_pairs) as progress:
+                    prepare(text, tokenizer, run.data_path, progress=progress)
+            open_corpus(run)
+    except BaseException as error:
+        if lock is not None:
+            lock.release()
+        if isinstance(error, OSError):
+            raise CheckpointError(f"{out}: cannot be written ({error.strerror})") from error
         raise
+    return lock
 
 
 def open_corpus(run: RunFolder) -> PairStore:
-    """The run's encoded corpus, which is made if there is none yet.
+    """The run's encoded corpus.
 
     Raises:
         CheckpointError: the text is not the one the run was begun with.
         DataError: nothing of it is fit for training.
     """
-    if not run.data_path.exists() and not run.config.data.prepared:
-        text = ParallelText(run.config.data.train_source, run.config.data.train_target)
-        with counting("encoding", text.count()) as progress:
-            prepare(text, run.tokenizer, run.data_path, progress=progress)
     store = PairStore.open(run.data_path)
     if changed := store.changed_texts():
         raise CheckpointError(

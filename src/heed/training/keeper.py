@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from heed.checkpoint import average, read_all_tensors, read_manifest, read_tensors, verify_checkpoint
@@ -22,8 +23,9 @@ from heed.training.progress import Progress
 from heed.training.stop import StopRequest
 from heed.training.validate import Validation
 
-_RETRY_AFTER = 60.0  # seconds after a save that failed
-_LAST_TRIES, _LAST_WAIT = 60, 10.0  # the last checkpoint is tried for ten minutes
+# Seconds between two tries to write what could not be written: short at first, for troubles that pass.
+_FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0
+_AT_LAST = 600.0  # for so long, when there is no more training to go on with
 
 
 class Keeper:
@@ -33,40 +35,34 @@ class Keeper:
         """`identity` are the checksums of the texts: a checkpoint belongs to them."""
         self._run, self._learner, self._log, self._stop, self._identity = run, learner, log, stop, identity
         self._workers = learner.workers
-        self._retry_at: float | None = None
+        self._wait, self._retry_at = _FIRST_WAIT, float("inf")
+        self.best: dict[str, Any] | None = None  # what best.json says, or should say
+        self._best_is_written = True
 
     # --- saving -------------------------------------------------------------------------------------------
 
     @property
     def retry_is_due(self) -> bool:
         """In the first process: is it time to try again what failed?"""
-        return self._retry_at is not None and time.monotonic() >= self._retry_at
+        return time.monotonic() >= self._retry_at
 
     def save(self, progress: Progress) -> bool:
         """A checkpoint of the present step, unless there is one that says the same. False: it could not be written."""
-        path = self._run.step_path(progress.step)
-        if self._workers.from_leader(path.exists() and read_manifest(path)["state"] == asdict(progress)):
-            return True
+        if self._workers.from_leader(self._is_saved(progress)):
+            return self._write_best()
         tensors = self._learner.state()  # all processes bring their shares
-        failure = ""
-        if self._workers.leads:
-            try:
-                info = {"state": asdict(progress), "config": self._run.config.to_dict(), **self._identity}
-                self._run.save_step(progress.step, tensors, info)
-            except (OSError, DamageError) as error:
-                failure = getattr(error, "strerror", None) or str(error)
-        failure = self._workers.from_leader(failure)
-        if failure:
-            self._retry_at = time.monotonic() + _RETRY_AFTER
-            self._log.warn(
-                f"could not save step {progress.step:,}: {failure}; training goes on, next try in "
-                f"{_RETRY_AFTER:.0f} s. Make room in {self._run.path}"
-            )
+        info = {
+            "state": asdict(progress),
+            "config": self._run.config.to_dict(),
+            "machine": self._machine(),
+            **self._identity,
+        }
+        if not self._write(lambda: self._run.save_step(progress.step, tensors, info), f"step {progress.step:,}"):
             return False
-        self._retry_at = None
         self._log.event("checkpoint", step=progress.step)
+        saved = self._write_best()
         self.delete_old()
-        return True
+        return saved
 
     def save_at_last(self, progress: Progress) -> None:
         """The same when there is no more training to go on with: try for a while, unless asked to stop.
@@ -74,12 +70,8 @@ class Keeper:
         Raises:
             TrainingError: there is still no room.
         """
-        for _ in range(_LAST_TRIES):
-            if self.save(progress):
-                return
-            if self._workers.any(self._stop.asked)[0]:
-                break
-            time.sleep(_LAST_WAIT)
+        if self._patiently(lambda: self.save(progress)):
+            return
         steps = self._run.steps()
         saved = f"the last checkpoint is that of step {steps[-1]:,}" if steps else "there is no checkpoint"
         raise TrainingError(f"step {progress.step:,} could not be saved in {self._run.path}; {saved}")
@@ -88,10 +80,10 @@ class Keeper:
         """Keep the newest regular checkpoints (they are averaged), the very newest, and the best."""
         if not self._workers.leads:
             return
-        steps, best = self._run.steps(), self._run.best()
+        steps = self._run.steps()
         keep = {*self.regular_steps()[-self._run.config.train.keep_checkpoints :], *steps[-2:]}
-        keep |= {step for step in steps if best is not None and best["checkpoint"] == self._run.step_path(step).name}
-        self._run.delete_steps(set(steps) - keep)
+        best = None if self.best is None else self.best["checkpoint"]
+        self._run.delete_steps({s for s in steps if s not in keep and self._run.step_path(s).name != best})
 
     def regular_steps(self) -> list[int]:
         config = self._run.config.train
@@ -99,36 +91,73 @@ class Keeper:
 
     # --- the best -----------------------------------------------------------------------------------------
 
-    def set_best(self, path: Path, step: int, found: Validation | None) -> None:
-        if self._workers.leads:
-            scores = {} if found is None else {"bleu": found.bleu, "perplexity": found.perplexity}
-            self._attempt(lambda: self._run.set_best(path.name, {"step": step, **scores}), "best.json")
-            self.delete_old()
+    def set_best(self, name: str, step: int, found: Validation | None) -> None:
+        """Which checkpoint to translate with, from now on."""
+        scores = {} if found is None else {"bleu": found.bleu, "perplexity": found.perplexity}
+        self.best, self._best_is_written = {"checkpoint": name, "step": step, **scores}, False
+        self._write_best()
+        self.delete_old()
 
-    def save_mean(self, steps: list[int]) -> Path | None:
-        """Section 6.1: the mean of these steps' weights."""
+    def save_mean(self, steps: list[int]) -> str | None:
+        """Section 6.1: the mean of these steps' weights. None: it could not be made."""
         return self._save_weights(
             f"average-{steps[-1]:08d}",
             lambda: average([read_tensors(self._run.step_path(step), "model") for step in steps]),
             {"step": steps[-1], "averaged": steps},
         )
 
-    def save_running_mean(self, step: int) -> Path | None:
+    def save_running_mean(self, step: int) -> str | None:
         weights = self._learner.state()["mean"]
         return self._save_weights(f"ema-{step:08d}", lambda: weights, {"step": step})
 
-    def _save_weights(self, name: str, make: Callable[[], dict[str, Tensor]], info: dict[str, Any]) -> Path | None:
-        saved = False
-        if self._workers.leads:
-            saved = self._attempt(lambda: self._run.save_weights(name, make(), info), name)
-        return self._run.path / "checkpoints" / name if self._workers.from_leader(saved) else None
+    def finish(self) -> None:
+        """Write what is still to be written."""
+        if not self._patiently(self._write_best):
+            raise TrainingError(f"{self._run.path / 'best.json'} could not be written; make room, and resume")
 
-    def _attempt(self, write: Callable[[], object], what: str) -> bool:
-        try:
-            write()
-        except (OSError, DamageError) as error:
-            self._log.warn(f"could not write {what}: {getattr(error, 'strerror', None) or error}")
-            return False
+    def _save_weights(self, name: str, make: Callable[[], dict[str, Tensor]], info: dict[str, Any]) -> str | None:
+        def write() -> None:
+            self._run.save_weights(name, make(), info)
+
+        return name if self._patiently(lambda: self._write(write, name)) else None
+
+    def _write_best(self) -> bool:
+        best = self.best
+        if best is None or self._best_is_written:
+            return True
+        self._best_is_written = self._write(lambda: self._run.set_best(best), "best.json")
+        return self._best_is_written
+
+    # --- writing, and trying again ------------------------------------------------------------------------
+
+    def _write(self, write: Callable[[], object], what: str) -> bool:
+        """Let the first process write something; all learn whether it could."""
+        failure = ""
+        if self._workers.leads:
+            try:
+                write()
+            except (OSError, DamageError) as error:
+                failure = str(getattr(error, "strerror", None) or error)
+        failure = self._workers.from_leader(failure)
+        if not failure:
+            self._wait, self._retry_at = _FIRST_WAIT, float("inf")
+            return True
+        self._log.warn(
+            f"could not save {what}: {failure}; training goes on, next try in {self._wait:.0f} s. "
+            f"Make room in {self._run.path}"
+        )
+        self._retry_at = time.monotonic() + self._wait
+        self._wait = min(2 * self._wait, _LONGEST_WAIT)
+        return False
+
+    def _patiently(self, attempt: Callable[[], bool]) -> bool:
+        """Try until it works, for as long as it makes sense."""
+        deadline = time.monotonic() + _AT_LAST
+        while not attempt():
+            wait = max(0.0, self._retry_at - time.monotonic())
+            if self._workers.any(self._stop.asked or time.monotonic() + wait > deadline)[0]:
+                return False
+            time.sleep(wait)
         return True
 
     # --- going on -----------------------------------------------------------------------------------------
@@ -141,35 +170,42 @@ class Keeper:
         """
         if self._workers.leads:
             tidy(self._run.path / "checkpoints")
-            tidy(self._run.path)
         step = self._workers.from_leader(self._newest_whole() if self._workers.leads else None)
         if step is None:
             self._log.event("resume", "no checkpoint yet: beginning at step 0", step=0)
-            if self._workers.leads:
-                self._run.forget_best()
-            return Progress()
-        path = self._run.step_path(step)
-        self._learner.load(read_all_tensors(path), str(path))
-        progress = Progress(**read_manifest(path)["state"])
-        # best.json may be older or newer than the checkpoint.
-        if progress.best is not None:
-            self.set_best(self._run.step_path(progress.best_step), progress.best_step, progress.best)
+            progress = Progress()
+        else:
+            path = self._run.step_path(step)
+            self._learner.load(read_all_tensors(path), str(path))
+            manifest = read_manifest(path)
+            progress = Progress(**manifest["state"])
+            self._log.event("resume", f"going on at step {progress.step:,}", step=progress.step)
+            self._compare_machines(manifest.get("machine", {}))
+        # best.json may be older or newer than the checkpoint, or damaged.
+        best = self._run.step_path(progress.best_step)
+        if progress.best is not None and self._workers.from_leader(best.exists()):
+            self.set_best(best.name, progress.best_step, progress.best)
         elif self._workers.leads:
             self._run.forget_best()
-        self._log.event("resume", f"going on at step {progress.step:,}", step=progress.step)
         return progress
 
+    def _is_saved(self, progress: Progress) -> bool:
+        path = self._run.step_path(progress.step)
+        try:
+            return path.exists() and bool(read_manifest(path)["state"] == asdict(progress))
+        except CheckpointError:  # to be written again
+            return False
+
     def _newest_whole(self) -> int | None:
-        steps = self._run.steps()
-        faults = []
-        for step in reversed(steps):
+        faults: list[tuple[int, DamageError]] = []
+        for step in reversed(self._run.steps()):
             path = self._run.step_path(step)
             try:
                 verify_checkpoint(path)
-                self._check_identity(path)
             except DamageError as error:
                 faults.append((step, error))
                 continue
+            self._check_identity(path)
             for damaged, fault in faults:
                 self._log.warn(f"{fault}; going back to step {step:,}")
                 self._run.set_aside(damaged)
@@ -185,8 +221,26 @@ class Keeper:
         self._run.check_same_run(path)
         manifest = read_manifest(path)
         for what, checksum in self._identity.items():
-            if manifest.get(what, checksum) != checksum:
+            if manifest.get(what) != checksum:
                 raise CheckpointError(
                     f"{self._run.path}: the {what} text is not the one this run was begun with; put back the old text "
                     "to go on, or begin a new run with the new one"
                 )
+
+    def _machine(self) -> dict[str, Any]:
+        """What the last bits of a sum depend on."""
+        return {
+            "torch": torch.__version__,
+            "device": self._workers.device.type,
+            "threads": torch.get_num_threads(),
+            "processes": self._workers.size,
+        }
+
+    def _compare_machines(self, then: dict[str, Any]) -> None:
+        now = self._machine()
+        changed = [f"{key} {then[key]}, now {now[key]}" for key in now if key in then and then[key] != now[key]]
+        if changed:
+            self._log.warn(
+                f"this run has had {'; '.join(changed)}: it goes on, with the same batches, but the last digits of its "
+                "sums, and with other processes its dropout, will not be those of a run without a break"
+            )

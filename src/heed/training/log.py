@@ -1,12 +1,13 @@
 """What a training says: one JSON line per event in the run folder, and a bar or plain lines for people."""
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 from heed.training.step import StepResult
 
@@ -24,7 +25,8 @@ class Log:
     ) -> None:
         self._stream = stream or sys.stderr
         self._path, self._writable = events_path, True
-        self._events = None if events_path is None else open(events_path, "ab", buffering=0)
+        self._events = None if events_path is None else open(events_path, "ab+", buffering=0)
+        self._line_is_cut = _ends_within_a_line(self._events)
         self._wants_tensorboard = tensorboard
         self._tensorboard: TensorBoard | None = None
         self._max_steps = max_steps
@@ -58,20 +60,24 @@ class Log:
         """One whole line at a time. A full disk must not stop a training: it is said once, until there is room."""
         if self._events is None:
             return
+        line = (b"\n" if self._line_is_cut else b"") + json.dumps(record, ensure_ascii=False).encode() + b"\n"
         try:
-            self._events.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
-            self._writable = True
+            written = self._events.write(line) or 0
+            self._line_is_cut = 0 < written < len(line) or (self._line_is_cut and not written)
+            failure = "No room" if written < len(line) else ""
         except OSError as error:
-            if self._writable:
-                self._writable = False
-                self.say(f"warning: {self._path}: {error.strerror}; events are not recorded until there is room")
+            failure = error.strerror or str(error)
+        if failure and self._writable:
+            self.say(f"warning: {self._path}: {failure}; events are not recorded until there is room")
+        self._writable = not failure
 
     def say(self, message: str) -> None:
         """A line for people."""
-        if self._bar is not None:
-            self._bar.say(message)
-        else:
-            print(message, file=self._stream, flush=True)
+        with self._audience():
+            if self._bar is not None:
+                self._bar.say(message)
+            else:
+                print(message, file=self._stream, flush=True)
 
     def warn(self, message: str) -> None:
         self.event("warning", f"warning: {message}", text=message)
@@ -87,7 +93,8 @@ class Log:
         left = (now - self._began) / (step - self._first_step) * (self._max_steps - step)
         self._tell_speed(step, now)
         if self._bar is not None:
-            self._bar.step(step, result, speed, left)
+            with self._audience():
+                self._bar.step(step, result, speed, left)
         if step % log_every == 0 or step == self._max_steps:
             loss = sum(one.loss * one.n_tokens for one in self._window) / n_tokens
             self.event(
@@ -127,6 +134,16 @@ class Log:
             seconds_per_epoch=round(epoch, 1),
             seconds_left=round(rest, 1),
         )
+
+    @contextmanager
+    def _audience(self) -> Iterator[None]:
+        """Whoever read along may go away (`| head`, a closed terminal); the training goes on."""
+        try:
+            yield
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._stream.fileno())
+            os.close(nowhere)
 
     def pause(self, seconds: float) -> None:
         """Time that was not training (validation) and must not count as slow training."""
@@ -177,6 +194,14 @@ class _Bar:
         if self._running:
             self._progress.stop()
             self._running = False
+
+
+def _ends_within_a_line(file: BinaryIO | None) -> bool:
+    """Killed in the middle of a line: the next event must not be glued to it."""
+    if file is None or file.seek(0, os.SEEK_END) == 0:
+        return False
+    file.seek(-1, os.SEEK_END)
+    return file.read(1) != b"\n"
 
 
 @contextmanager

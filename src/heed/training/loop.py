@@ -23,7 +23,7 @@ from heed.data.batching import BatchPlan
 from heed.data.corpus import ParallelText, overlap
 from heed.data.store import PairStore
 from heed.durable import checksum, json_bytes
-from heed.errors import TrainingError
+from heed.errors import ConfigError, TrainingError
 from heed.lock import FolderLock
 from heed.model.transformer import Transformer
 from heed.run import RunFolder, load_weights
@@ -63,10 +63,11 @@ def train(config: Config, out: str | Path) -> Outcome:
     """
     out = Path(out)
     with all_workers() as workers:
-        restart = is_restart() and (out / "config.json").exists()
-        if workers.leads and not restart:
-            begin.make_run(config, out, _log(None, config, workers).say)
-        return _go_on(out, workers, restore=restart)
+        going_on = workers.from_leader(is_restart() and (out / "config.json").exists())
+        lock = None
+        if workers.leads and not going_on:
+            lock = begin.make_run(config, out, _log(None, config, workers).say)
+        return _go_on(out, workers, going_on, lock=lock)
 
 
 def resume(out: str | Path, *, max_steps: int | None = None, patience: int | None = None) -> Outcome:
@@ -74,25 +75,22 @@ def resume(out: str | Path, *, max_steps: int | None = None, patience: int | Non
 
     Nothing else of a run can change: it would be another run.
     """
-    out = Path(out)
     longer = {key: n for key, n in (("max_steps", max_steps), ("patience", patience)) if n is not None}
     with all_workers() as workers:
-        if workers.leads:
-            run = RunFolder.open(out)
-            if longer:
-                with FolderLock.acquire(out):
-                    run.change_config(build_config(run.config, ("resume", {"train": longer})))
-        return _go_on(out, workers, restore=True)
+        return _go_on(Path(out), workers, restore=True, longer=longer)
 
 
-def _go_on(out: Path, workers: Workers, restore: bool) -> Outcome:
+def _go_on(
+    out: Path, workers: Workers, restore: bool, lock: FolderLock | None = None, longer: dict[str, int] | None = None
+) -> Outcome:
     """Train in a run folder that is there, in all processes."""
-    lock = FolderLock.acquire(out) if workers.leads else None
+    workers.wait()
+    run = RunFolder.open(out)
+    if workers.leads and lock is None:
+        lock = FolderLock.acquire(out)
     try:
-        if workers.leads:
-            begin.open_corpus(RunFolder.open(out))  # makes it, if that was cut short
-        workers.wait()
-        run = RunFolder.open(out)
+        if longer:
+            run.config = build_config(run.config, ("resume", {"train": longer}))
         return _Training(run, begin.open_corpus(run), begin.read_validation(run.config), workers).go_on(restore)
     finally:
         if lock is not None:
@@ -124,7 +122,7 @@ class _Training:
         with self.stop.listening():
             try:
                 if restore:
-                    self.progress = self.keeper.restore()
+                    self._restore()
                 self._announce()
                 self._fit_memory()
                 reason = self._train()
@@ -141,7 +139,16 @@ class _Training:
                 )
             finally:
                 self.log.close()
-        return Outcome(self.run.path, self.progress.step, reason, self.run.best())
+        return Outcome(self.run.path, self.progress.step, reason, self.keeper.best)
+
+    def _restore(self) -> None:
+        self.progress = self.keeper.restore()
+        if self.config.train.max_steps < self.progress.step:
+            raise ConfigError(
+                f"train.max_steps = {self.config.train.max_steps}, but {self.run.path} is at step {self.progress.step}"
+            )
+        if self.workers.leads:
+            self.run.change_config(self.config)  # longer, perhaps
 
     def _train(self) -> str:
         """All the steps there are to make; returns why they ended."""
@@ -228,7 +235,7 @@ class _Training:
             validations_since_best=0,
         )
         if self.keeper.save(self.progress):
-            self.keeper.set_best(self.run.step_path(step), step, found)
+            self.keeper.set_best(self.run.step_path(step).name, step, found)
 
     def _validate(self, model: Transformer, name: str) -> Validation:
         began = time.monotonic()
@@ -267,7 +274,8 @@ class _Training:
                 step=step,
             )
         self._try_means()
-        best = self.workers.from_leader(self.run.best() or {})
+        self.keeper.finish()
+        best = self.keeper.best or {}
         scores = f" (validation BLEU {best['bleu']:.2f})" if "bleu" in best else ""
         self.log.event(
             "end",
@@ -286,8 +294,8 @@ class _Training:
         enough = config.average_last > 1 and len(steps) > 1
         if not self.valid:  # nothing to judge by: the mean, if there are enough for it
             enough = enough and len(steps) == config.average_last
-            path = self.keeper.save_mean(steps) if enough else None
-            self.keeper.set_best(path or self.run.step_path(step), step, None)
+            name = self.keeper.save_mean(steps) if enough else None
+            self.keeper.set_best(name or self.run.step_path(step).name, step, None)
             return
         best = self.progress.best
         candidates = []
@@ -295,15 +303,16 @@ class _Training:
             candidates.append((self.keeper.save_mean(steps), f"the average of steps {', '.join(map(str, steps))}"))
         if config.ema_decay:
             candidates.append((self.keeper.save_running_mean(step), "the running mean of the weights"))
-        for path, name in candidates:
-            if path is None:  # no room for it
+        for name, what in candidates:
+            if name is None:  # it could not be made, and that was said
                 continue
+            path = self.run.checkpoint_path(name)
             model = Transformer(self.config.model, len(self.run.tokenizer)).to(self.workers.device)
             load_weights(model, read_tensors(path, "model"), str(path))
-            found = self._validate(model, name)
+            found = self._validate(model, what)
             if found.better_than(best):
                 best = found
-                self.keeper.set_best(path, step, found)
+                self.keeper.set_best(name, step, found)
 
     # --- saying -------------------------------------------------------------------------------------------
 

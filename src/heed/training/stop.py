@@ -5,13 +5,16 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+_HANG_UP = getattr(signal, "SIGHUP", None)  # not on Windows
+_SIGNALS = [number for number in (signal.SIGINT, signal.SIGTERM, _HANG_UP) if number is not None]
+
 
 class Interrupted(Exception):  # noqa: N818 (not an error)
     """Somebody asked to stop: save and go."""
 
 
 class StopRequest:
-    """Ctrl-C and SIGTERM as a flag, looked at between two steps; a second Ctrl-C stops at once."""
+    """Ctrl-C, SIGTERM and a closed terminal as a flag, looked at between two steps; a second Ctrl-C stops at once."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -21,7 +24,9 @@ class StopRequest:
         if threading.current_thread() is not threading.main_thread():  # only it may handle signals
             yield
             return
-        before = {number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM)}
+        # `nohup` asks to ignore the end of the terminal.
+        numbers = [n for n in _SIGNALS if not (n == _HANG_UP and signal.getsignal(n) == signal.SIG_IGN)]
+        before = {number: signal.signal(number, self._ask) for number in numbers}
         try:
             yield
         finally:
