@@ -137,12 +137,13 @@ def test_a_signal_stops_it_and_leaves_nothing(tmp_path: Path, text: Path, number
     process = started(
         *("prepare", "--source", large[0], "--target", large[1], "--out", tmp_path / "x"),
         *("--tokenizer", model, "--processes", 2),
+        start_new_session=True,  # so that the signal goes to all of them, as from a terminal
     )
     while not (workers := children(process.pid)):
         assert process.poll() is None
         time.sleep(0.01)
     time.sleep(0.2)
-    process.send_signal(number)
+    os.killpg(process.pid, number)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (130, b"", b"heed prepare: stopped\n")
     assert not any(map(is_running, workers))

@@ -292,6 +292,30 @@ def test_a_worker_that_is_killed_is_an_error(tmp_path: Path, words: Tokenizer, m
     assert left_behind(tmp_path) == []
 
 
+def test_two_processes_do_not_fill_one_folder(tmp_path: Path, words: Tokenizer, many: ParallelText) -> None:
+    """The second one is refused, and does not disturb the first."""
+    refused: list[str] = []
+
+    def second(done: int) -> None:
+        with pytest.raises(DataError) as caught:
+            prepare(many, words, tmp_path / "store")
+        refused.append(str(caught.value))
+
+    store = prepare(many, words, tmp_path / "store", processes=1, progress=second)
+    store.verify()
+    assert f"{tmp_path / 'store'}: another process is preparing it; wait until" in refused[0]
+    assert "lock" not in contents(store.folder)
+
+
+def test_a_file_name_that_is_not_utf8(tmp_path: Path, words: Tokenizer) -> None:
+    text = write_pair(tmp_path, ["one"], ["two"])
+    odd = os.fsdecode(os.fsencode(tmp_path) + b"/text.\xff")
+    os.rename(text.source, odd)
+    store = prepare(ParallelText(odd, text.target), words, tmp_path / "store")
+    assert store.texts[0].path.endswith("text.\\xff")
+    assert len(PairStore.open(store.folder)) == 1
+
+
 PREPARE = """
 import sys
 from pathlib import Path

@@ -11,7 +11,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
 from queue import SimpleQueue
@@ -25,7 +25,8 @@ from heed.data.encode import LENGTH, Block, BlockEncoder, Encoded
 from heed.data.store import NUMBER, PairStore, StoreWriter, TextFile
 from heed.data.worker import Worker
 from heed.durable import new_folder
-from heed.errors import DataError
+from heed.errors import CheckpointError, DataError
+from heed.lock import FolderLock
 from heed.text.lines import reading
 from heed.text.tokenizer import Tokenizer
 
@@ -50,13 +51,14 @@ def prepare(
     length are kept, those with a blank side are left out and listed.
 
     Raises:
-        DataError: the files cannot be read, are empty, or have different numbers of lines; a line is not UTF-8.
+        DataError: the files cannot be read, are empty, or have different numbers of lines; a line is not UTF-8;
+            another process is preparing the same folder.
     """
     if any(path == "-" or Path(path).is_fifo() for path in (text.source, text.target) if path):
         text.count()  # refuses what can be read only once
     files = [_ReadFile(path) for path in (text.source, text.target) if path]
     with (
-        new_folder(folder) as new,
+        _new_folder_alone(folder) as new,
         StoreWriter(new, tokenizer) as writer,
         closing(_blocks(text, files)) as blocks,
         closing(_encoded(text, tokenizer, blocks, processes or available_cores())) as encoded,
@@ -83,6 +85,23 @@ def prepare(
 def available_cores() -> int:
     """The cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def _new_folder_alone(folder: Path) -> Iterator[Path]:
+    """`new_folder`, unless another process is filling it."""
+    if FolderLock.is_held(folder.with_name(f".{folder.name}.new")):
+        raise DataError(f"{folder}: another process is preparing it; wait until it has ended, or name another folder")
+    with new_folder(folder) as new:
+        lock = None
+        with suppress(CheckpointError):  # a file system without locks: then people must take care themselves
+            lock = FolderLock.acquire(new)
+        try:
+            yield new
+            (new / "lock").unlink(missing_ok=True)
+        finally:
+            if lock is not None:
+                lock.release()
 
 
 # --- encoding, here or elsewhere --------------------------------------------------------------------------------
@@ -163,7 +182,8 @@ class _ReadFile(io.RawIOBase):
 
     def as_read(self) -> TextFile:
         assert self._stat is not None
-        return TextFile(self._path, self._stat.st_size, self._stat.st_mtime_ns, self._sum.hexdigest())
+        name = os.fsencode(self._path).decode("utf-8", "backslashreplace")  # JSON takes nothing else
+        return TextFile(name, self._stat.st_size, self._stat.st_mtime_ns, self._sum.hexdigest())
 
     def readable(self) -> bool:
         return True
