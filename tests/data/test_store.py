@@ -88,7 +88,7 @@ def test_every_bit_of_the_manifest_counts(tmp_path: Path, words: Tokenizer) -> N
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_cut_short_or_longer_or_gone(copy: Path, name: str) -> None:
     content = (copy / name).read_bytes()
-    for other in (content[:-1], content[: len(content) // 2], b"", content + b"\0"):
+    for other in (content[:-2], content[: len(content) // 2], b"", content + b"\0"):
         (copy / name).write_bytes(other)
         with pytest.raises(DataError, match=rf"{name}: "):
             PairStore.open(copy)
@@ -102,7 +102,16 @@ def test_another_format_is_told_from_damage(copy: Path) -> None:
     del manifest["checksum"]
     manifest["format"] = 2
     (copy / "manifest.json").write_bytes(json_bytes({**manifest, "checksum": checksum(json_bytes(manifest))}))
-    with pytest.raises(DataError, match=r"manifest\.json: format 2, this heed reads format 1; delete the folder"):
+    with pytest.raises(DataError, match=r"store: has format 2, this heed reads format 1; delete the folder"):
+        PairStore.open(copy)
+
+
+def test_a_run_s_own_corpus_is_made_again_with_its_vocabulary(copy: Path) -> None:
+    (copy / "lines").unlink()
+    with pytest.raises(DataError, match=rf"--target FILE --out {copy}"):
+        PairStore.open(copy)
+    (copy.parent / "tokenizer.model").write_bytes(b"")
+    with pytest.raises(DataError, match=rf"--target FILE --tokenizer {copy.parent}/tokenizer\.model --out {copy}"):
         PairStore.open(copy)
 
 
@@ -127,6 +136,10 @@ def test_opening_reads_no_ids_and_a_batch_only_its_own(copy: Path) -> None:
         make_batch(store, [len(store) - 1])
     flip(copy / "source.ids", size - 3, 1)
     make_batch(store, [len(store) - 1])
+    store.verify()
+    flip(copy / "source.ids", 0, 1)  # after all has been verified
+    with pytest.raises(DataError, match=r"source\.ids: "):
+        store.verify()
 
 
 def test_damage_in_the_middle_of_a_long_sentence_is_found(tmp_path: Path, words: Tokenizer) -> None:

@@ -74,7 +74,7 @@ class BlockEncoder:
 
     def _columns(self, block: Block) -> tuple[str, str]:
         lines = _decode(block.source, self._text.source, block.first_line).split("\n")[:-1]
-        pairs = [self._text.columns(line.removesuffix("\r"), block.first_line + i) for i, line in enumerate(lines)]
+        pairs = [self._text.columns(line, block.first_line + i) for i, line in enumerate(lines)]
         source, target = ("".join(f"{pair[side]}\n" for pair in pairs) for side in (0, 1))
         return source, target
 

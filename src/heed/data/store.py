@@ -5,7 +5,6 @@ first sentence in it is used, the small arrays when they are first asked for.
 """
 
 import hashlib
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -19,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heed.data.encode import LENGTH, id_type
-from heed.durable import MANIFEST, checksum, json_bytes, write_through
-from heed.errors import DataError
+from heed.durable import MANIFEST, checksum, json_bytes, read_manifest, write_manifest, write_through
+from heed.errors import CheckpointError, DamageError, DataError
 from heed.text.tokenizer import Tokenizer
 
 FORMAT = 1
@@ -79,8 +78,7 @@ class StoredArray:
     def array(self) -> NDArray[Any]:
         """All of it, verified."""
         if not self._whole:
-            self.verify(np.arange(len(self._sums)))
-            self._whole = True
+            self.verify()
         return self.raw
 
     def check(self, begins: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
@@ -94,10 +92,13 @@ class StoredArray:
         wanted = np.zeros(len(self._verified) + 1, dtype=np.int64)
         np.add.at(wanted, first, 1)
         np.add.at(wanted, last + 1, -1)
-        self.verify(np.flatnonzero((np.cumsum(wanted[:-1]) > 0) & ~self._verified))
-        self._whole = bool(self._verified.all())
+        self._verify(np.flatnonzero((np.cumsum(wanted[:-1]) > 0) & ~self._verified))
 
-    def verify(self, blocks: NDArray[np.int64]) -> None:
+    def verify(self) -> None:
+        """Check every byte, again if need be."""
+        self._verify(np.arange(len(self._sums)))
+
+    def _verify(self, blocks: NDArray[np.int64]) -> None:
         # Read, not mapped: what is only checked does not stay with the process.
         with open(self.path, "rb", buffering=0) as file:
             for block in blocks.tolist():
@@ -107,6 +108,7 @@ class StoredArray:
                         self.path, f"bytes {block * BLOCK:,} to {block * BLOCK + len(content):,} have changed"
                     )
         self._verified[blocks] = True
+        self._whole = bool(self._verified.all())
 
 
 class Sequences:
@@ -204,7 +206,7 @@ class PairStore:
             DataError: one of them has changed.
         """
         for array in self._arrays.values():
-            _ = array.array
+            array.verify()
 
     def changed_texts(self) -> list[str]:
         """The text files that are no longer what the store was made from; one that is gone has not changed."""
@@ -212,27 +214,17 @@ class PairStore:
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
-    path = folder / MANIFEST
-    try:
-        content = path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
+    if not (folder / MANIFEST).exists():
         raise DataError(
             f"{folder}: not a prepared corpus, there is no {MANIFEST} in it; make one with: "
             f"heed prepare --source FILE --target FILE --out {folder}"
-        ) from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror})") from None
+        )
     try:
-        manifest = json.loads(content)
-        version, given = manifest["format"], manifest.pop("checksum")
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise _damaged(path, str(error)) from None
-    if version != FORMAT:
-        raise DataError(f"{path}: format {version!r}, this heed reads format {FORMAT}; {_again(folder)}")
-    # To the byte: also that nothing but a manifest as we write it is taken for one.
-    if checksum(json_bytes(manifest)) != given or json_bytes({**manifest, "checksum": given}) != content:
-        raise _damaged(path, "its content has changed")
-    return dict(manifest)
+        return read_manifest(folder, FORMAT, _again(folder))
+    except DamageError as error:
+        raise DataError(f"{error}; {_again(folder)}") from None
+    except CheckpointError as error:
+        raise DataError(str(error)) from None
 
 
 def _damaged(path: Path, how: str) -> DataError:
@@ -240,9 +232,11 @@ def _damaged(path: Path, how: str) -> DataError:
 
 
 def _again(folder: Path) -> str:
+    of_run = folder.parent / TOKENIZER  # a run's own corpus has the run's vocabulary
+    vocabulary = f" --tokenizer {of_run}" if of_run.exists() else ""
     return (
-        f"delete the folder {folder} and make it again from the text: heed prepare --source FILE --target FILE "
-        f"--out {folder}, or if it is part of a run: heed train --resume {folder.parent}"
+        f"delete the folder {folder} and make it again from the text: "
+        f"heed prepare --source FILE --target FILE{vocabulary} --out {folder}"
     )
 
 
@@ -332,7 +326,7 @@ class StoreWriter:
         files = {name: file.finish() for name, file in self._files.items()}
         tokenizer = write_through(self._folder / TOKENIZER, self._tokenizer.model)
         corpus = [tokenizer, *(files[f"{side}.{what}"] for side in _SIDES for what in ("ids", "lengths"))]
-        manifest = {
+        manifest: dict[str, Any] = {
             "format": FORMAT,
             "corpus": checksum(json_bytes(corpus)),
             "tokenizer": tokenizer,
@@ -341,4 +335,4 @@ class StoreWriter:
             "texts": [asdict(text) for text in texts],
             "files": files,
         }
-        write_through(self._folder / MANIFEST, json_bytes({**manifest, "checksum": checksum(json_bytes(manifest))}))
+        write_manifest(self._folder, manifest)
