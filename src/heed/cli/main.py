@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 import heed
-from heed.cli import demo, doctor, evaluate, plot, prepare, runs, score, train, translate
+from heed.cli import check_resume, demo, doctor, evaluate, plot, prepare, runs, score, train, translate
 from heed.errors import ConfigError, HeedError
 
 VERBS = {
@@ -22,6 +22,7 @@ VERBS = {
     "score": score,
     "runs": runs,
     "plot": plot,
+    "check-resume": check_resume,
 }
 
 

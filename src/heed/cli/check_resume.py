@@ -1,0 +1,332 @@
+"""`heed check-resume`: on this machine, with this data: does a training that is killed become the same model?"""
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+HELP = "prove here and now that a killed training goes on to the same model, byte for byte"
+
+EPILOG = """\
+examples:
+  heed check-resume
+  heed check-resume --source train.en --target train.de --preset tiny --steps 100 --kills 10
+  heed check-resume config.toml --set train.batch_tokens=2000 --folder check --json
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Train twice with the same settings: once straight through, once with `kill -9` at random moments (start-up,\n"
+        "updates, validation, saving), going on with `heed train --resume` after each. Then compare the two, byte by\n"
+        "byte. Exit code 0: identical; 1: not. Without data, a small corpus that comes with heed is trained on."
+    )
+    parser.epilog = EPILOG
+    parser.add_argument("config", nargs="?", type=Path, help="a TOML file, or a run folder's config.json")
+    for option, what in _DATA.items():
+        parser.add_argument(option, metavar="FILE", help=what)
+    parser.add_argument("--preset", help="tiny, small, base or big (default without a config: tiny)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="change one setting; may be repeated"
+    )
+    parser.add_argument("--steps", type=int, default=60, metavar="N", help="updates to make (default: %(default)s)")
+    parser.add_argument("--kills", type=int, default=5, metavar="N", help="how often to kill (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="draws the moments (default: %(default)s)")
+    parser.add_argument(
+        "--folder", type=Path, metavar="FOLDER", help="a new folder for both runs, kept (default: one that is removed)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
+
+
+_DATA = {
+    "--source": "training text to translate from: plain, .gz, or .tsv with both",
+    "--target": "its translation, line by line",
+    "--valid-source": "held-out text to judge the model by",
+    "--valid-target": "its translation",
+}
+# For the corpus that comes with heed: enough to save, validate and average in a minute.
+_SMALL = ("text.vocab_size=600", "train.batch_tokens=1000", "train.warmup_steps=20", "decode.beam=2")
+
+
+@dataclass(frozen=True)
+class Kill:
+    step: int  # the last one that was told of
+    phase: str
+
+
+def run(args: argparse.Namespace) -> int:
+    from heed.errors import ConfigError, TrainingError
+
+    for name, least in (("steps", 2), ("kills", 1)):
+        if getattr(args, name) < least:
+            raise ConfigError(f"--{name} {getattr(args, name)}: must be at least {least}")
+    keep = args.folder is not None
+    if keep and args.folder.exists() and (not args.folder.is_dir() or any(args.folder.iterdir())):
+        raise ConfigError(f"--folder {args.folder}: exists already; name a new one")
+    folder = args.folder if keep else Path(tempfile.mkdtemp(prefix="heed-check-resume-"))
+    straight, broken = folder / "straight", folder / "broken"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        command = _command(args, folder)
+        timeline = _train_straight(command, straight, args.steps)
+        try:
+            kills = _train_broken(command, broken, timeline, _moments(args.seed, args.kills, timeline))
+        except TrainingError:  # could not be resumed: there is something to look at
+            keep = True
+            raise
+        final, differing = _compare(straight, broken)
+        keep = keep or bool(differing)
+    finally:
+        if not keep:
+            shutil.rmtree(folder)
+    if args.json:
+        found = {
+            "identical": not differing,
+            "steps": args.steps,
+            "kills": [asdict(kill) for kill in kills],
+            "differing": differing,
+            "sha256": final,
+            "folder": str(folder) if keep else None,
+        }
+        print(json.dumps(found, ensure_ascii=False))
+    elif differing:
+        print(
+            f"NOT identical after {args.steps} steps and {len(kills)} kills. These differ in {straight} and {broken}:"
+        )
+        for name in differing:
+            print(f"  {name}")
+    else:
+        print(f"identical, byte for byte, after {args.steps} steps and {len(kills)} kills:")
+        for name, digest in final.items():
+            print(f"  {name}\n    sha256 {digest}")
+    return 1 if differing else 0
+
+
+def _command(args: argparse.Namespace, folder: Path) -> list[str]:
+    """`heed train` without --out. What the user sets stands last and so counts."""
+    given = [(option, getattr(args, option[2:].replace("-", "_"))) for option in _DATA]
+    given = [(option, value) for option, value in given if value is not None]
+    settings = [
+        f"train.max_steps={args.steps}",
+        f"train.save_every={max(1, args.steps // 10)}",
+        f"train.validate_every={max(1, args.steps // 4)}",
+        "train.log_every=1",
+    ]
+    if not given and args.config is None:
+        given = _write_corpus(folder / "data")
+        settings += _SMALL
+    words = [sys.executable, "-m", "heed", "train", *([str(args.config)] if args.config else [])]
+    words += [word for pair in given for word in pair]
+    if args.preset or args.config is None:
+        words += ["--preset", args.preset or "tiny"]
+    return words + [word for setting in (*settings, *args.set) for word in ("--set", setting)]
+
+
+def _write_corpus(folder: Path) -> list[tuple[str, str]]:
+    from heed.grammar import corpus
+
+    folder.mkdir()
+    made = corpus(train=2_000, valid=20, test=0)
+    given = []
+    for option, pairs, side in (
+        ("--source", made.train, "source"),
+        ("--target", made.train, "target"),
+        ("--valid-source", made.valid, "source"),
+        ("--valid-target", made.valid, "target"),
+    ):
+        path = folder / option[2:]
+        path.write_text("".join(f"{getattr(pair, side)}\n" for pair in pairs), encoding="utf-8")
+        given.append((option, str(path)))
+    return given
+
+
+# --- the two runs -----------------------------------------------------------------------------------------
+
+
+class _Process:
+    """A command in a process group of its own; leaving the block ends it, however that comes about."""
+
+    def __init__(self, command: list[str], log: Path) -> None:
+        self._command, self._log = command, log
+        with open(log, "ab") as file:
+            self._began = file.tell()
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True
+            )
+
+    def __enter__(self) -> "_Process":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.kill()
+
+    def kill(self) -> bool:
+        """`kill -9`; whether there was somebody to kill."""
+        if self._process.poll() is None:
+            if sys.platform == "win32":
+                self._process.kill()
+            else:
+                os.killpg(self._process.pid, signal.SIGKILL)
+        return self._process.wait() == -signal.SIGKILL
+
+    def runs(self) -> bool:
+        """Whether it does, after a moment.
+
+        Raises:
+            TrainingError: it has failed.
+        """
+        from heed.errors import TrainingError
+
+        time.sleep(0.01)
+        code = self._process.poll()
+        if code:
+            said = self._log.read_bytes()[self._began :].decode(errors="replace").strip()
+            raise TrainingError(f"`{' '.join(self._command)}` failed with exit code {code}; it said:\n{said}")
+        return code is None
+
+
+Timeline = list[tuple[float, dict[str, Any]]]  # seconds since the start, and what was told of then
+
+
+def _train_straight(command: list[str], path: Path, steps: int) -> Timeline:
+    """Train without a kill."""
+    from heed.cli.progress import shown
+
+    began = time.time()
+
+    def steps_as_they_come() -> Iterator[range]:
+        done = 0
+        with _Process([*command, "--out", str(path)], path.with_suffix(".log")) as process:
+            while process.runs():
+                now = _reached(_events(path))
+                if now > done:
+                    yield range(done, now)
+                    done = now
+
+    for _ in shown(steps_as_they_come(), steps, "straight run"):
+        pass
+    _say(f"straight run: {steps} steps in {time.time() - began:.0f} s")
+    return [(float(event["time"]) - began, event) for event in _events(path)]
+
+
+def _train_broken(command: list[str], path: Path, timeline: Timeline, moments: list[float]) -> list[Kill]:
+    """Train with a kill whenever the run has come as far as the straight one had at each of these moments."""
+    from heed.cli.progress import shown
+
+    kills: list[Kill] = []
+
+    def legs() -> Iterator[list[float]]:
+        for moment in moments:
+            with _next(command, path) as process:
+                seen = len(_events(path))
+                if not _wait_for(process, path, seen, moment, timeline) or not process.kill():
+                    _say("the run was over before the next kill")
+                    return
+                kills.append(_where(_events(path), seen, timeline))
+                _say(f"kill {len(kills)}: {kills[-1].phase}")
+            yield [moment]
+        with _next(command, path) as process:
+            while process.runs():
+                pass
+        yield [0.0]
+
+    for _ in shown(legs(), len(moments) + 1, "killed and resumed"):
+        pass
+    return kills
+
+
+def _next(command: list[str], path: Path) -> _Process:
+    """What anybody would type after a crash."""
+    begun = (path / "config.json").exists()
+    words = [*command[:4], "--resume", str(path)] if begun else [*command, "--out", str(path)]
+    return _Process(words, path.with_suffix(".log"))
+
+
+def _moments(seed: int, n: int, timeline: Timeline) -> list[float]:
+    """Moments of the straight run: one in each n-th of its steps, but one kill in four hits a start-up."""
+    chance = random.Random(seed)
+    start_up = next(at for at, event in timeline if _reached([event]))
+    training = timeline[-1][0] - start_up
+    return [
+        chance.uniform(0, start_up)
+        if chance.random() < 0.25
+        else start_up + chance.uniform(part, part + 1) / n * training
+        for part in range(n)
+    ]
+
+
+def _wait_for(process: _Process, path: Path, seen: int, moment: float, timeline: Timeline) -> bool:
+    """Wait until the run is where the straight one was at a moment; whether it still runs then."""
+    told = [(at, _reached([event])) for at, event in timeline if at <= moment]
+    since, step = max(told, key=lambda one: one[1], default=(0.0, 0))  # when the last step was reached first
+    while step and _reached(_events(path)[seen:]) < step:
+        if not process.runs():
+            return False
+    end = time.monotonic() + moment - (since if step else 0.0)
+    while time.monotonic() < end:
+        if not process.runs():
+            return False
+    return True
+
+
+def _where(events: list[dict[str, Any]], seen: int, timeline: Timeline) -> Kill:
+    """What was going on, as far as the events tell: what the straight run told of next, at the same point."""
+    step = _reached(events)
+    if len(events) == seen:
+        return Kill(step, "in start-up")
+    names = [(event["event"], event.get("step")) for _, event in timeline]
+    last = (events[-1]["event"], events[-1].get("step"))
+    following = names[names.index(last) + 1][0] if last in names[:-1] else "step"
+    doing = {"step": "in an update", "validation": "in a validation", "checkpoint": "in a save"}
+    return Kill(step, f"{doing.get(following, 'at the end')} after step {step}")
+
+
+def _events(path: Path) -> list[dict[str, Any]]:
+    """What a run has told of so far; a line that is only half there is left for later."""
+    try:
+        content = (path / "events.jsonl").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return []
+    return [json.loads(line) for line in content.split("\n")[:-1]]
+
+
+def _reached(events: list[dict[str, Any]]) -> int:
+    return max((event["step"] for event in events if isinstance(event.get("step"), int)), default=0)
+
+
+# --- the comparison ---------------------------------------------------------------------------------------
+
+
+def _compare(one: Path, other: Path) -> tuple[dict[str, str], list[str]]:
+    """Checksums of the final checkpoint's files, and the names of all files that differ.
+
+    The final checkpoint and the best one must be in both; of the others, those that both have are compared.
+    """
+    from heed.durable import checksum
+
+    ours, theirs = (_files(run) for run in (one, other))
+    folders = sorted({Path(name).parts[1] for name in ours if name.startswith("checkpoints/step-")})
+    last = f"checkpoints/{folders[-1]}/"
+    both = {Path(name).parent for name in ours} & {Path(name).parent for name in theirs}
+    names = [name for name in sorted(ours.keys() | theirs.keys()) if Path(name).parent in both or name.startswith(last)]
+    differing = [name for name in names if ours.get(name) != theirs.get(name)]
+    return {name: checksum(content) for name, content in ours.items() if name.startswith(last)}, differing
+
+
+def _files(run: Path) -> dict[str, bytes]:
+    files = [run / "config.json", run / "tokenizer.model", run / "best.json", *(run / "checkpoints").glob("[!.]*/*")]
+    return {path.relative_to(run).as_posix(): path.read_bytes() for path in sorted(files) if path.exists()}
+
+
+def _say(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)

@@ -1,0 +1,277 @@
+"""Small real trainings, and the means to hurt them."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import ENVIRONMENT, letters, settings, write_lines
+
+ROOT = Path(__file__).parents[2]
+# Saved at 2, 3 (validated), 4 and 6; two batches an epoch; old checkpoints are deleted and the last are averaged.
+SETTINGS = settings(
+    train__max_steps=6,
+    train__save_every=2,
+    train__validate_every=3,
+    train__keep_checkpoints=2,
+    train__average_last=2,
+    train__log_every=1,
+    train__warmup_steps=4,
+    decode__beam=1,
+)
+
+
+@dataclass(frozen=True)
+class Ended:
+    code: int  # negative: the signal it died of
+    said: str
+
+
+class Process:
+    """A `heed` that runs."""
+
+    def __init__(self, warm: "Warm", pid: int, said: Path) -> None:
+        self._warm, self.pid, self._said = warm, pid, said
+
+    def said(self) -> str:
+        return self._said.read_text(encoding="utf-8") if self._said.exists() else ""
+
+    def send(self, number: signal.Signals) -> None:
+        """To the process and all it has started. Until `wait` its number is not given to another."""
+        os.killpg(self.pid, number)
+
+    def go(self) -> None:
+        self._warm.order("go", self.pid)
+
+    def wait(self) -> Ended:
+        return Ended(self._warm.order("wait", self.pid), self.said())
+
+
+class Warm:
+    """Starts the command in processes that need no time to import (see warm.py)."""
+
+    def __init__(self, folder: Path, warm_up: list[str]) -> None:
+        self._folder, self._n = folder, 0
+        self._server = subprocess.Popen(
+            [sys.executable, "-m", "tests.faults.warm", json.dumps(warm_up)],
+            cwd=ROOT,
+            env=ENVIRONMENT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def order(self, *order: object) -> int:
+        assert self._server.stdin is not None and self._server.stdout is not None
+        self._server.stdin.write(json.dumps(order) + "\n")
+        self._server.stdin.flush()
+        answer = self._server.stdout.readline()
+        assert answer, "the warm-up training failed"
+        return int(answer)
+
+    def start(self, *arguments: object, held: bool = False) -> Process:
+        self._n += 1
+        said = self._folder / f"said-{self._n}"
+        return Process(self, self.order("start", [str(word) for word in arguments], str(said), held), said)
+
+    def heed(self, *arguments: object) -> Ended:
+        return self.start(*arguments).wait()
+
+    def close(self) -> None:
+        self._server.kill()
+        self._server.communicate()
+
+
+@dataclass(frozen=True)
+class Training:
+    """A small training: the command's arguments without --out, and the run it gives when nothing happens to it."""
+
+    warm: Warm
+    arguments: list[str]
+    whole: Path
+    seconds: float  # it takes
+
+    def start(self, out: Path, *more: object, held: bool = False) -> Process:
+        return self.warm.start(*self.arguments, *more, "--out", out, held=held)
+
+    def train(self, out: Path, *more: object) -> Ended:
+        return self.start(out, *more).wait()
+
+    def resume(self, out: Path, *more: object) -> Ended:
+        return self.warm.heed("train", "--resume", out, *more)
+
+    def copy(self, out: Path) -> Path:
+        shutil.copytree(self.whole, out)
+        return out
+
+    def go_on(self, out: Path) -> Ended:
+        """What somebody does after a crash: resume, or begin again if there is nothing yet."""
+        return self.resume(out) if (out / "config.json").exists() else self.train(out)
+
+    def assert_finished(self, out: Path) -> None:
+        assert_same_run(out, self.whole)
+
+
+def assert_same_run(one: Path, other: Path) -> None:
+    """The same checkpoints, byte by byte, the same best one, and nothing lying around.
+
+    A stop leaves checkpoints of its own beside the regular ones; what both have must be equal.
+    """
+    for run in (one, other):
+        assert (hidden := hidden_files(run)) == [], hidden
+    ours, theirs = (
+        {file.relative_to(run): file.read_bytes() for file in run.rglob("*") if file.is_file()} for run in (one, other)
+    )
+    last = max(path.parts[1] for path in theirs if path.parts[0] == "checkpoints" and path.parts[1].startswith("step-"))
+    differing = [
+        str(path) for path in ours.keys() & theirs.keys() if path.name not in LOGS and ours[path] != theirs[path]
+    ]
+    assert differing == [], differing
+    needed = {path for path in theirs if path.parts[0] != "checkpoints" or not path.parts[1] < last}
+    assert (missing := needed - ours.keys()) == set(), missing
+
+
+LOGS = {"events.jsonl", "lock"}
+
+
+def hidden_files(run: Path) -> list[str]:
+    return sorted(str(path.relative_to(run)) for path in run.rglob(".*"))
+
+
+def events_of(run: Path) -> list[dict[str, object]]:
+    """Every line is a record."""
+    lines = (run / "events.jsonl").read_bytes().decode().split("\n")
+    assert lines.pop() == ""
+    return [json.loads(line, parse_constant=refuse) for line in lines]
+
+
+def refuse(constant: str) -> object:
+    raise AssertionError(f"{constant} is no JSON")
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("corpus")
+    train = letters(1, 120)
+    for name, lines in (("train", train), ("valid", [line for line in letters(2, 20) if line not in train][:4])):
+        write_lines(folder / f"{name}.src", lines)
+        write_lines(folder / f"{name}.tgt", [line[::-1] for line in lines])
+    return folder
+
+
+def arguments(corpus: Path) -> list[str]:
+    sides = [("--source", "train.src"), ("--target", "train.tgt")]
+    sides += [("--valid-source", "valid.src"), ("--valid-target", "valid.tgt")]
+    return ["train", *(str(word) for option, name in sides for word in (option, corpus / name)), "--preset", "tiny"]
+
+
+@pytest.fixture(scope="session")
+def training(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Training]:
+    folder = tmp_path_factory.mktemp("warm")
+    command = [*arguments(corpus), *SETTINGS]
+    warm = Warm(folder, [*command, "--out", str(folder / "warm")])
+    # The vocabulary is given: learning it again for each of hundreds of trainings would prove nothing.
+    command += ["--set", f"text.tokenizer={folder / 'warm' / 'tokenizer.model'}"]
+    warm.heed("--version")
+    began = time.monotonic()
+    ended = warm.heed(*command, "--out", folder / "whole")
+    assert ended.code == 0, ended.said
+    yield Training(warm, command, folder / "whole", time.monotonic() - began)
+    warm.close()
+
+
+# --- system calls -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Call:
+    """The `nth` system call of a kind that a process makes, and what it does."""
+
+    kind: str
+    nth: int
+    line: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} number {self.nth}: {self.line}"
+
+
+CHANGING = (
+    "open openat creat write pwrite64 writev pwritev pwritev2 truncate ftruncate fallocate copy_file_range sendfile "
+    "fsync fdatasync sync_file_range rename renameat renameat2 mkdir mkdirat unlink unlinkat rmdir link linkat symlink "
+    "symlinkat"
+).split()
+
+
+def under_strace(process: Process, log: Path, *options: str) -> Ended:
+    """Let a held process go on under strace."""
+    command = ["strace", "-f", "-y", "-s", "0", "-o", str(log), *options, "-p", str(process.pid)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as strace:
+        assert strace.stderr is not None
+        assert "attached" in (first := strace.stderr.readline()), first
+        process.go()
+        ended = process.wait()
+        strace.stderr.read()
+    return ended
+
+
+def changes_of(process: Process, run: Path, log: Path) -> list[Call]:
+    """All system calls by which a held process changes files of a run folder, in order."""
+    ended = under_strace(process, log, "-e", "trace=" + ",".join(CHANGING))
+    assert ended.code == 0, ended.said
+    counts: dict[str, int] = {}
+    found = []
+    for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
+        if call := re.match(r"\d+ +(\w+)\((.*)", line):
+            kind = call[1]
+            counts[kind] = counts.get(kind, 0) + 1
+            if re.search(rf'{run.parent}/({run.name}|\.{run.name}\.\w+)[/>"]', call[2]) and (
+                kind != "openat" or "O_CREAT" in call[2]
+            ):
+                found.append(Call(kind, counts[kind], call[2]))
+    return found
+
+
+@pytest.fixture(scope="session")
+def strace(training: Training, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Skips where processes cannot be traced."""
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed (apt install strace)")
+    log = tmp_path_factory.mktemp("strace") / "log"
+    process = training.warm.start("--version", held=True)
+    probe = subprocess.run(
+        ["timeout", "1", "strace", "-o", log, "-p", str(process.pid)], stderr=subprocess.PIPE, text=True
+    )
+    process.go()
+    process.wait()
+    if "attached" not in probe.stderr:
+        pytest.skip(f"this system lets no process trace another: {probe.stderr.strip()}")
+
+
+@pytest.fixture(scope="session")
+def calls(training: Training, strace: None, tmp_path_factory: pytest.TempPathFactory) -> list[Call]:
+    """Every call by which the small training changes its run folder."""
+    folder = tmp_path_factory.mktemp("calls")
+    found = changes_of(training.start(folder / "run", held=True), folder / "run", folder / "log")
+    # The four saves, two deletions, two best ones and the average, at the least.
+    assert len(found) >= 90
+    assert {"openat", "write", "fsync", "rename", "mkdir", "unlinkat", "rmdir"} <= {call.kind for call in found}
+    return found
+
+
+def find(calls: list[Call], kind: str, text: str) -> Call:
+    return next(call for call in calls if call.kind == kind and text in call.line)
+
+
+def inject(call: Call, effect: str) -> list[str]:
+    """What strace is told to do with one call: `signal=KILL`, `error=ENOSPC`."""
+    return ["-e", f"trace={call.kind}", "-e", f"inject={call.kind}:{effect}:when={call.nth}"]

@@ -1,0 +1,112 @@
+"""Asked to stop in every phase of a training: saved and gone, and the resumed run is the same."""
+
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import letters, write_lines
+from tests.faults.conftest import (
+    Call,
+    Ended,
+    Process,
+    Training,
+    assert_same_run,
+    events_of,
+    find,
+    inject,
+    under_strace,
+)
+
+LONG = ["--set", "train.max_steps=40", "--set", "train.save_every=10", "--set", "train.validate_every=20"]
+STOP = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]  # Ctrl-C, a scheduler, a terminal that is closed
+
+
+def assert_stopped(ended: Ended, run: Path) -> None:
+    assert ended.code == 130, ended.said
+    assert "stopped and saved at step" in ended.said and f"heed train --resume {run}" in ended.said
+    assert "Traceback" not in ended.said
+    assert events_of(run)[-1]["event"] == "interrupted"
+
+
+@pytest.mark.parametrize("number", STOP, ids=str)
+def test_stopped_in_a_save(training: Training, calls: list[Call], number: signal.Signals, tmp_path: Path) -> None:
+    """The signal comes with the very system call that flushes, renames or deletes."""
+    for kind, text in (
+        ("fsync", ".step-00000002.new/manifest.json"),
+        ("rename", ".step-00000002.new"),
+        ("fsync", ".step-00000003.new>"),
+        ("rename", ".best.json.new"),
+        ("rmdir", "step-00000002"),
+        ("write", ".step-00000006.new/optimizer.safetensors"),
+        ("rename", ".average-00000006.new"),
+    ):
+        run = tmp_path / f"{kind}-{text.strip('.>').replace('/', '-')}"
+        process = training.start(run, held=True)
+        call = find(calls, kind, text)
+        ended = under_strace(process, tmp_path / "log", *inject(call, f"signal={number.name}"))
+        assert number.name in (tmp_path / "log").read_text()
+        assert_stopped(ended, run)
+        ended = training.resume(run)
+        assert ended.code == 0, ended.said
+        training.assert_finished(run)
+
+
+@pytest.mark.parametrize("number", STOP, ids=str)
+def test_stopped_between_steps(training: Training, number: signal.Signals, tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    assert training.train(whole, *LONG).code == 0
+    chance = random.Random(number)
+    for n in range(3):
+        run = tmp_path / f"run-{n}"
+        process = training.start(run, *LONG)
+        wait_for_step(process, run, 3)
+        time.sleep(chance.uniform(0, 0.05))
+        process.send(number)
+        assert_stopped(process.wait(), run)
+        ended = training.resume(run)
+        assert ended.code == 0, ended.said
+        assert_same_run(run, whole)
+
+
+@pytest.mark.parametrize("number", STOP, ids=str)
+def test_stopped_in_a_validation(training: Training, corpus: Path, number: signal.Signals, tmp_path: Path) -> None:
+    train = set((corpus / "train.src").read_text().splitlines())
+    valid = [line for line in letters(3, 900) if line not in train]
+    write_lines(tmp_path / "src", valid)
+    write_lines(tmp_path / "tgt", [line[::-1] for line in valid])
+    words = ["--valid-source", tmp_path / "src", "--valid-target", tmp_path / "tgt", "--set", "decode.beam=4"]
+    whole, run = tmp_path / "whole", tmp_path / "run"
+    assert training.train(whole, *words).code == 0
+    process = training.start(run, *words)
+    wait_for_step(process, run, 3)
+    process.send(number)
+    assert_stopped(process.wait(), run)
+    told = [(event["event"], event.get("step")) for event in events_of(run)]
+    assert ("step", 3) in told and ("validation", 3) not in told  # in the midst of it
+    ended = training.resume(run)
+    assert ended.code == 0, ended.said
+    assert_same_run(run, whole)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=str)
+def test_stopped_in_start_up(training: Training, calls: list[Call], number: signal.Signals, tmp_path: Path) -> None:
+    """While folder, vocabulary and corpus are made: what is there can be gone on with."""
+    begin = calls[: next(n for n, call in enumerate(calls) if "events.jsonl" in call.line)]
+    for call in begin[::6]:
+        run = tmp_path / f"{call.kind}-{call.nth}"
+        ended = under_strace(training.start(run, held=True), tmp_path / "log", *inject(call, f"signal={number.name}"))
+        assert ended.code == 130, f"{call}\n{ended.said}"
+        assert "Traceback" not in ended.said
+        ended = training.go_on(run)
+        assert ended.code == 0, f"{call}\n{ended.said}"
+        training.assert_finished(run)
+
+
+def wait_for_step(process: Process, run: Path, step: int) -> None:
+    end = time.monotonic() + 60
+    while f"step {step}/" not in process.said():
+        assert time.monotonic() < end, process.said()
+        time.sleep(0.002)
