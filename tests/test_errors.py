@@ -12,8 +12,8 @@ def all_errors() -> list[type[Exception]]:
     return [one for one in vars(errors).values() if inspect.isclass(one) and issubclass(one, Exception)]
 
 
-def test_one_tree_one_level_deep() -> None:
-    children = [one for one in all_errors() if one is not errors.HeedError]
+def test_one_tree() -> None:
+    children = [one for one in all_errors() if one not in (errors.HeedError, errors.DamageError)]
     assert {one.__name__ for one in children} == {
         "ConfigError",
         "DataError",
@@ -24,6 +24,7 @@ def test_one_tree_one_level_deep() -> None:
     }
     assert all(one.__bases__ == (errors.HeedError,) for one in children)
     assert errors.HeedError.__bases__ == (Exception,)
+    assert errors.DamageError.__bases__ == (errors.CheckpointError,)
 
 
 def test_every_error_is_explained_and_drawn() -> None:

@@ -3,7 +3,6 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
@@ -61,19 +60,16 @@ def test_last_best_and_named_checkpoints(run: RunFolder) -> None:
     checkpoints = run.path / "checkpoints"
     assert run.checkpoint_path("last") == checkpoints / "step-00000010"
     assert run.checkpoint_path() == checkpoints / "step-00000010"  # nothing to judge by yet
-    run.set_best("step-00000005", {"bleu": 1.0})
+    run.set_best({"checkpoint": "step-00000005", "bleu": 1.0})
     assert run.checkpoint_path() == checkpoints / "step-00000005"
     assert run.checkpoint_path("last") == checkpoints / "step-00000010"
     assert run.best() == {"checkpoint": "step-00000005", "bleu": 1.0}
 
 
-def test_the_average_is_a_checkpoint_of_its_own(run: RunFolder) -> None:
-    path = run.save_average([5, 10])
-    assert path.name == "average-00000010"
-    one, two, mean = (read_tensors(folder, "model") for folder in (run.step_path(5), run.step_path(10), path))
-    for key in mean:
-        expected = (one[key].numpy().astype(np.float64) + two[key].numpy().astype(np.float64)) / 2
-        assert np.array_equal(mean[key].numpy(), expected.astype(np.float32))
+def test_weights_of_no_step_are_a_checkpoint_of_their_own(run: RunFolder) -> None:
+    weights = {key: tensor + 1 for key, tensor in read_tensors(run.step_path(5), "model").items()}
+    path = run.save_weights("average-00000010", weights, {})
+    assert all(torch.equal(found, weights[key]) for key, found in read_tensors(path, "model").items())
     assert run.steps() == [5, 10]
     run.load_model("average-00000010")
 
@@ -84,8 +80,8 @@ def test_deleting_steps(run: RunFolder) -> None:
 
 
 def test_no_pickle_anywhere(run: RunFolder) -> None:
-    run.save_average([5, 10])
-    run.set_best("step-00000005", {})
+    run.save_weights("average-00000010", read_tensors(run.step_path(5), "model"), {})
+    run.set_best({"checkpoint": "step-00000005"})
     suffixes = {file.suffix for file in run.path.rglob("*") if file.is_file()}
     assert suffixes == {".json", ".model", ".safetensors"}
     for file in run.path.rglob("*"):
@@ -105,10 +101,10 @@ def test_leftovers_of_a_crash_are_passed_over(run: RunFolder) -> None:
 # --- refusals ---------------------------------------------------------------------------------------------
 
 
-def test_a_folder_that_exists_is_refused_with_the_two_ways_on(run: RunFolder, config: Config) -> None:
+def test_a_folder_that_exists_is_refused_with_the_two_ways_on(run: RunFolder) -> None:
     before = {file: file.read_bytes() for file in run.path.rglob("*") if file.is_file()}
     with pytest.raises(CheckpointError) as caught:
-        RunFolder.create(run.path, config, run.tokenizer)
+        RunFolder.refuse_existing(run.path)
     message = str(caught.value)
     assert f"{run.path}: exists already" in message
     assert f"heed train --resume {run.path}" in message
@@ -158,7 +154,7 @@ def test_a_checkpoint_that_is_not_there(run: RunFolder) -> None:
         CheckpointError, match='no checkpoint "step-7"; there are: best, last, step-00000005, step-00000010$'
     ):
         run.load_model("step-7")
-    run.set_best("step-00000099", {})
+    run.set_best({"checkpoint": "step-00000099"})
     with pytest.raises(CheckpointError, match='no checkpoint "step-00000099"'):
         run.load_model()
 
@@ -210,7 +206,7 @@ def test_weights_of_another_vocabulary_size_do_not_fit(config: Config, pieces: T
 
 def test_every_file_cut_or_gone_is_an_error_for_people(run: RunFolder, tmp_path: Path) -> None:
     """Never a trace, never a model of other weights."""
-    run.set_best("step-00000010", {})
+    run.set_best({"checkpoint": "step-00000010"})
     files = [file.relative_to(run.path) for file in run.path.rglob("*") if file.is_file()]
     files = [file for file in files if "step-00000005" not in file.parts]
     assert len(files) == 5

@@ -39,6 +39,9 @@ def test_the_run_folder_is_as_documented(trained: Trained) -> None:
         "tokenizer.model",
         "events.jsonl",
         "best.json",
+        "lock",
+        *(f"data/{side}.{what}" for side in ("source", "target") for what in ("ids", "lengths", "starts")),
+        *(f"data/{name}" for name in ("lines", "blank_lines", "tokenizer.model", "manifest.json")),
         *(
             f"{step}/{name}"
             for step in steps

@@ -83,7 +83,7 @@ def free_memory(device: torch.device) -> int | None:
     """Bytes that can be had without pushing anything else out; None where the system does not tell."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
-    found = [_proc_bytes("/proc/meminfo", "MemAvailable"), _group_free()]
+    found = [_proc_bytes("/proc/meminfo", "MemAvailable"), _group_free(), _limit_free()]
     return min((free for free in found if free is not None), default=None)
 
 
@@ -102,6 +102,17 @@ def _group_free() -> int | None:
         except (OSError, ValueError):  # none of this kind, or "max"
             continue
     return None
+
+
+def _limit_free() -> int | None:
+    """What `ulimit -v` leaves."""
+    used = _proc_bytes("/proc/self/status", "VmSize")
+    if used is None:
+        return None
+    import resource  # not on Windows, where there is no /proc either
+
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else max(0, limit - used)
 
 
 def _proc_bytes(path: str, key: str) -> int | None:

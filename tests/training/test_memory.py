@@ -1,0 +1,146 @@
+"""What a training needs, told before and seen after, in real processes."""
+
+import json
+import random
+import resource
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+
+from heed.config import Config, ModelConfig, TrainConfig, build_config, tiny
+from heed.training.memory import fitting, free_memory, kept_floats, peak_memory, predicted_peak, used_memory
+from tests.cli.conftest import COMMAND, ENVIRONMENT, write_lines
+
+CPU = torch.device("cpu")
+
+
+def events(run: Path) -> dict[str, dict[str, float]]:
+    """The last event of each kind."""
+    return {record["event"]: record for record in map(json.loads, (run / "events.jsonl").read_text().splitlines())}
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> list[object]:
+    """Sentences long enough to fill batches."""
+    folder = tmp_path_factory.mktemp("text")
+    chance = random.Random(1)
+    lines = [" ".join(chance.choices("abcdefgh", k=chance.randint(20, 40))) for _ in range(2000)]
+    return [
+        "train",
+        "--source",
+        write_lines(folder / "a", lines),
+        "--target",
+        write_lines(folder / "b", [line[::-1] for line in lines]),
+        *("--set", "text.vocab_size=300", "--set", "model.max_length=60", "--set", "train.max_steps=3"),
+    ]
+
+
+def train(text: list[object], out: Path, *settings: str, limit: int | None = None) -> subprocess.CompletedProcess[str]:
+    command = [COMMAND, *map(str, text), "--out", str(out), *(w for one in settings for w in ("--set", one))]
+
+    def limit_memory() -> None:
+        if limit is not None:
+            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+    return subprocess.run(
+        command, capture_output=True, text=True, env=ENVIRONMENT, preexec_fn=limit_memory, timeout=200
+    )
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        [
+            "train.batch_tokens=6000",
+            "train.micro_batch_tokens=6000",
+            "model.encoder_layers=2",
+            "model.decoder_layers=2",
+        ],
+        ["train.batch_tokens=3000", "model.dropout=0", "model.d_model=256", "model.d_ff=512", "model.encoder_layers=2"],
+        ["train.batch_tokens=500", "model.encoder_layers=1", "model.decoder_layers=1"],
+    ],
+)
+def test_the_prediction_is_within_a_quarter_of_what_happens(
+    text: list[object], tmp_path: Path, settings: list[str]
+) -> None:
+    done = train([*text, "--preset", "tiny"], tmp_path / "run", *settings)
+    assert done.returncode == 0, done.stderr
+    found = events(tmp_path / "run")
+    predicted, peak = found["memory"]["predicted"], found["end"]["peak_memory"]
+    assert 0.75 * peak <= predicted <= 1.25 * peak, (predicted / 1e6, peak / 1e6)
+    assert "memory: about" in done.stderr
+
+
+def test_a_batch_that_cannot_fit_is_computed_in_smaller_portions(text: list[object], tmp_path: Path) -> None:
+    """With a real limit of the system; and the run remembers the portions, for an exact resume."""
+    big = ["train.batch_tokens=12000", "train.micro_batch_tokens=12000", "model.d_ff=1024"]
+    plain = train([*text, "--preset", "tiny"], tmp_path / "free", *big)
+    assert plain.returncode == 0, plain.stderr
+    assert "would not fit" not in plain.stderr
+    wanted = events(tmp_path / "free")["end"]["peak_memory"]
+
+    limit = 2 << 30
+    done = train([*text, "--preset", "tiny"], tmp_path / "tight", *big, limit=limit)
+    assert done.returncode == 0, done.stderr
+    assert "12,000 tokens at a time would not fit into memory: train.micro_batch_tokens is now" in done.stderr
+    assert events(tmp_path / "tight")["end"]["peak_memory"] < 0.7 * wanted
+    config = json.loads((tmp_path / "tight" / "config.json").read_text())
+    assert config["train"]["micro_batch_tokens"] < 12000
+    assert config["train"]["batch_tokens"] == 12000
+    again = subprocess.run(
+        [COMMAND, "train", "--resume", str(tmp_path / "tight")], capture_output=True, text=True, env=ENVIRONMENT
+    )
+    assert again.returncode == 0, again.stderr
+
+
+def test_kept_floats_are_what_autograd_keeps() -> None:
+    """Counted by hand, beside what PyTorch says it saved for the backward pass."""
+    from heed.data.batch import batch_of_ids
+    from heed.model.transformer import Transformer
+    from heed.training.loss import batch_loss
+
+    config = ModelConfig(encoder_layers=2, decoder_layers=3, d_model=64, d_ff=160, h=4, dropout=0.1, max_length=60)
+    model = Transformer(config, 300).train()
+    weights = {weight.untyped_storage().data_ptr() for weight in model.parameters()}
+    kept = {}
+
+    def keep(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in weights:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return tensor.clone()  # holding on to the tensor itself would leak it
+
+    n, length = 40, 50
+    batch = batch_of_ids([[5] * (length - 1)] * n, [[7] * (length - 1)] * n)
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        loss = batch_loss(model, batch, 0.1)
+    assert loss.smoothed.requires_grad
+    assert sum(kept.values()) == pytest.approx(4 * kept_floats(config) * n * length, rel=0.1)
+
+
+def test_the_smallest_portion_holds_the_longest_sentence() -> None:
+    config = tiny()
+    fitted = fitting(config, 3_000_000, 1, at_start=10**8, free=1)
+    assert fitted.train.micro_batch_tokens == config.model.max_length + 1
+    assert build_config(fitted) == fitted
+    assert fitting(config, 3_000_000, 1, at_start=10**8, free=10**12) == config
+
+
+def test_processes_share_a_batch_and_shards_a_model() -> None:
+    config = Config(train=TrainConfig(batch_tokens=8000, micro_batch_tokens=8000))
+    one, two = (predicted_peak(config, 10**8, processes, 0) for processes in (1, 2))
+    assert one - two == pytest.approx(1.35 * 4 * kept_floats(config.model) * 4000, rel=1e-6)
+    sharded = Config(train=TrainConfig(batch_tokens=8000, micro_batch_tokens=8000, sharded=True))
+    assert two - predicted_peak(sharded, 10**8, 2, 0) == 12 * 10**8 // 2
+
+
+def test_memory_of_this_process() -> None:
+    before = used_memory(CPU)
+    filled = torch.ones(60_000_000)
+    assert used_memory(CPU) - before == pytest.approx(240_000_000, rel=0.2)
+    del filled
+    assert peak_memory(CPU) >= before + 200_000_000
+    free = free_memory(CPU)
+    assert free is not None and free > 0

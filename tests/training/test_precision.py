@@ -1,0 +1,97 @@
+"""16 bits: refused where they do not pay, and close to 32 where they do."""
+
+import re
+import subprocess
+from dataclasses import replace
+
+import pytest
+import torch
+
+from heed.config import Config, TrainConfig
+from heed.data.batch import batch_of_ids
+from heed.errors import ConfigError
+from heed.training.learner import Learner
+from heed.training.loss import label_smoothed_loss
+from heed.training.precision import autocast, check_precision, make_scaler
+from heed.training.step import train_step
+from heed.training.workers import Workers
+from tests.conftest import VOCABULARY, small_config
+
+CPU = torch.device("cpu")
+PAIRS = [([3 + i % 7] * (1 + i % 5), [9 + i % 4] * (2 + i % 6)) for i in range(12)]
+BATCH = batch_of_ids(*zip(*PAIRS, strict=True))
+
+
+def test_float16_is_refused_on_a_processor() -> None:
+    with pytest.raises(ConfigError, match=r'train.precision = "float16" is not for this device \(cpu\)'):
+        check_precision("float16", CPU)
+    check_precision("float32", CPU)
+
+
+def test_bfloat16_goes_by_what_the_processor_can_do() -> None:
+    flags = subprocess.run(["lscpu"], capture_output=True, text=True, check=True).stdout
+    if re.search(r"\b(amx_bf16|avx512_bf16|bf16)\b", flags):
+        check_precision("bfloat16", CPU)
+    else:
+        with pytest.raises(ConfigError, match="it would be slower than float32"):
+            check_precision("bfloat16", CPU)
+
+
+def learner(precision: str) -> Learner:
+    """As it would be where the precision pays."""
+    made = Learner(Config(model=small_config(), train=TrainConfig(warmup_steps=10)), VOCABULARY, Workers(0, 1, CPU))
+    made.config = replace(made.config, train=replace(made.config.train, precision=precision))
+    made.scaler = make_scaler(precision, CPU)
+    return made
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_losses_follow_those_of_float32(precision: str) -> None:
+    full, half = learner("float32"), learner(precision)
+    losses = []
+    for step in range(1, 41):
+        results = [train_step(one, [BATCH], BATCH.n_tokens, step) for one in (full, half)]
+        assert results[1].applied or results[1].overflowed
+        losses.append([result.loss for result in results])
+    assert losses[-1][0] < 0.7 * losses[0][0]
+    assert losses[-1][1] == pytest.approx(losses[-1][0], rel=0.05)
+    assert all(weight.dtype == torch.float32 for weight in half.model.parameters())
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("bfloat16", 2e-2), ("float16", 1e-5)])
+def test_the_loss_by_itself(precision: str, tolerance: float) -> None:
+    """float16 is done in full: the gradients of unlikely symbols are too small for it."""
+    torch.manual_seed(0)
+    hidden, weight, gold = torch.randn(30, 16), torch.randn(500, 16), torch.randint(0, 500, (30,))
+    found = {}
+    for name in ("float32", precision):
+        inputs = hidden.clone().requires_grad_(), weight.clone().requires_grad_()
+        with autocast(name, CPU):
+            loss = label_smoothed_loss(*inputs, gold, 0.1).smoothed
+        loss.backward()
+        found[name] = loss.detach(), *(one.grad for one in inputs)
+    for full, half in zip(found["float32"], found[precision], strict=True):
+        assert half.dtype == torch.float32
+        assert (full - half).abs().max() <= tolerance * full.abs().max()
+
+
+def test_a_gradient_too_large_for_float16_lowers_its_scale_and_is_left_out() -> None:
+    one = learner("float16")
+    before = one.model.embedding.weight.detach().clone()
+    one.model.decoder[0].feed_forward.w_1.weight.register_hook(lambda gradient: gradient * torch.inf)
+    result = train_step(one, [BATCH], BATCH.n_tokens, 1)
+    assert (result.applied, result.overflowed) == (False, True)
+    assert torch.equal(before, one.model.embedding.weight)
+    assert one.scaler.get_scale() == 2**16 / 2
+
+
+def test_the_scale_is_part_of_the_state() -> None:
+    one, other = learner("float16"), learner("float16")
+    for step in range(1, 4):
+        train_step(one, [BATCH], BATCH.n_tokens, step)
+    one.scaler.update(128.0)
+    other.load(one.state(), "state")
+    assert other.scaler.get_scale() == 128.0
+    results = [train_step(each, [BATCH], BATCH.n_tokens, 4).loss for each in (one, other)]
+    assert results[0] == results[1]
+    assert all(torch.equal(a, b) for a, b in zip(one.model.parameters(), other.model.parameters(), strict=True))
