@@ -327,29 +327,44 @@ prepare(ParallelText(source, target), Tokenizer.load(model), Path(folder), proce
 """
 
 
+def command(tmp_path: Path, words: Tokenizer, text: ParallelText, folder: Path) -> list[str]:
+    (tmp_path / "model").write_bytes(words.model)
+    return [sys.executable, "-c", PREPARE, text.source, text.target, str(tmp_path / "model"), str(folder)]
+
+
+@pytest.mark.timeout(60)  # orphans are waited for in vain
+def test_workers_end_with_the_process_that_started_them(tmp_path: Path, words: Tokenizer, many: ParallelText) -> None:
+    process = subprocess.Popen(command(tmp_path, words, many, tmp_path / "store"))
+    while len(workers := children(process.pid)) < 2:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    while any(map(is_running, workers)):
+        time.sleep(0.01)
+    assert not (tmp_path / "store").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_kills_at_any_moment_leave_a_whole_store_or_none(tmp_path: Path, words: Tokenizer, many: ParallelText) -> None:
-    (tmp_path / "model").write_bytes(words.model)
     folder = tmp_path / "new" / "store"
-    command = [sys.executable, "-c", PREPARE, many.source, many.target, str(tmp_path / "model"), str(folder)]
     began = time.monotonic()
-    subprocess.run(command, check=True)
+    subprocess.run(command(tmp_path, words, many, folder), check=True)
     whole, seconds = contents(folder), time.monotonic() - began
     chance, killed = random.Random(5), 0
     for _ in range(20):
         if folder.exists():
             assert contents(folder) == whole
-        process = subprocess.Popen(command)
-        time.sleep(chance.uniform(0.2, 1.0) * seconds)
+        process = subprocess.Popen(command(tmp_path, words, many, folder))
+        time.sleep(chance.uniform(0.2, 0.9) * seconds)
         workers = children(process.pid)
         process.kill()
         killed += process.wait() == -signal.SIGKILL
-        # Orphans would be waited for in vain.
         while any(map(is_running, workers)):
             time.sleep(0.01)
     assert killed > 10
-    subprocess.run(command, check=True)
+    subprocess.run(command(tmp_path, words, many, folder), check=True)
     assert contents(folder) == whole
     assert left_behind(folder.parent) == ["store"]
     PairStore.open(folder).verify()
