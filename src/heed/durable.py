@@ -39,7 +39,7 @@ def read_json(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise DamageError(f"{path}: damaged ({error})") from None
     except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from None
+        raise DamageError(f"{path}: cannot be read ({error.strerror})") from None
     if not isinstance(value, dict):
         raise DamageError(f"{path}: damaged (not a JSON object)")
     return value

@@ -174,7 +174,6 @@ class RunFolder:
 
     def check_same_run(self, path: Path) -> None:
         """Going on with other settings would quietly be another run."""
-        self.check_fingerprint(path)
         then, now = (_flat(config) for config in (read_manifest(path).get("config", {}), self.config.to_dict()))
         changed = [
             f"{key} was {then[key]!r} and is now {now[key]!r}"
@@ -186,6 +185,7 @@ class RunFolder:
                 f"{self.path / 'config.json'}: changed since {path.name} was saved: {'; '.join(sorted(changed))}. "
                 "Put back what it was, or begin a new run: heed train config.json --out ANOTHER"
             )
+        self.check_fingerprint(path)
 
     def _fingerprint(self) -> dict[str, Any]:
         return {

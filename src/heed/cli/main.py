@@ -46,11 +46,19 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = build_parser()
-    if not (sys.argv[1:] if arguments is None else arguments):
-        parser.print_help(sys.stderr)
-        return 2
-    args = parser.parse_args(arguments)
+    try:
+        parser = build_parser()
+        if not (sys.argv[1:] if arguments is None else arguments):
+            parser.print_help(sys.stderr)
+            return 2
+        args = parser.parse_args(arguments)
+        return _run(args)
+    except KeyboardInterrupt:
+        print("heed: stopped", file=sys.stderr)
+        return 130
+
+
+def _run(args: argparse.Namespace) -> int:
     try:
         code = int(VERBS[args.verb].run(args))
         sys.stdout.flush()  # here, where a closed pipe is no error

@@ -135,18 +135,13 @@ class Tokenizer:
                 trainer |= dict(_fields(value))
             elif field == 3 and isinstance(value, bytes):
                 normalizer |= dict(_fields(value))
-        # The numbers are those of sentencepiece_model.proto, with its defaults.
-        is_bpe = trainer.get(3, 1) == 2 and trainer.get(35, 0) == 1 and trainer.get(24, 0) == 0  # with bytes, "▁" first
-        is_plain = (
-            not normalizer.get(2) and normalizer.get(3, 1) == normalizer.get(5, 1) == 1
-        )  # identity, "▁" put first
+        # Numbers and defaults are those of sentencepiece_model.proto: byte-pair encoding with bytes to fall back on,
+        # the space mark before a word, even the first, and the text as it is otherwise.
+        is_bpe = (trainer.get(3, 1), trainer.get(35, 0), trainer.get(24, 0)) == (2, 1, 0)
+        is_plain = (normalizer.get(2, b""), normalizer.get(3, 1), normalizer.get(5, 1)) == (b"", 1, 1)
         pieces = self.pieces(range(len(self)))
-        return (
-            is_bpe
-            and is_plain
-            and SPACE_MARK in pieces
-            and not any(SPACE_MARK in piece[1:] or " " in piece for piece in pieces)
-        )
+        reach_over = any(SPACE_MARK in piece[1:] or " " in piece for piece in pieces)
+        return is_bpe and is_plain and SPACE_MARK in pieces and not reach_over
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of some ids; specials count for nothing, broken byte sequences become U+FFFD."""

@@ -54,9 +54,7 @@ def make_run(config: Config, out: Path, say: Callable[[str], None]) -> FolderLoc
         with new_folder(out) as folder:
             lock = FolderLock.acquire(folder)  # it moves into place with the folder
             run = RunFolder.create(folder, config, tokenizer)
-            if not config.data.prepared:
-                with counting("encoding", n_pairs) as progress:
-                    prepare(text, tokenizer, run.data_path, progress=progress)
+            remake_corpus(run)
             open_corpus(run)
     except BaseException as error:
         if lock is not None:
@@ -65,6 +63,16 @@ def make_run(config: Config, out: Path, say: Callable[[str], None]) -> FolderLoc
             raise CheckpointError(f"{out}: cannot be written ({error.strerror})") from error
         raise
     return lock
+
+
+def remake_corpus(run: RunFolder) -> None:
+    """Encode the run's text, if that is not there. Checkpoints know its checksum: other text is found out."""
+    data = run.config.data
+    if run.data_path.exists() or data.prepared:
+        return
+    text = ParallelText(data.train_source, data.train_target)
+    with counting("encoding", text.count()) as progress:
+        prepare(text, run.tokenizer, run.data_path, progress=progress)
 
 
 def open_corpus(run: RunFolder) -> PairStore:

@@ -6,7 +6,7 @@ the newest whole one is taken. The first process alone writes; the others are to
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +20,28 @@ from heed.run import RunFolder
 from heed.training.learner import Learner
 from heed.training.log import Log
 from heed.training.progress import Progress
-from heed.training.stop import StopRequest
+from heed.training.stop import Interrupted, StopRequest
 from heed.training.validate import Validation
 
-# Seconds between two tries to write what could not be written: short at first, for troubles that pass.
-_FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0
+# Seconds before the next tries to write what could not be written: some troubles pass in an instant,
+_AT_ONCE = (0.05, 0.2)
+# others take a while.
+_FIRST_WAIT, _LONGEST_WAIT = 1.0, 60.0
 _AT_LAST = 600.0  # for so long, when there is no more training to go on with
+
+
+@dataclass(frozen=True)
+class Text:
+    name: str
+    checksum: str
 
 
 class Keeper:
     """Saves and restores one run."""
 
-    def __init__(self, run: RunFolder, learner: Learner, log: Log, stop: StopRequest, identity: dict[str, str]) -> None:
-        """`identity` are the checksums of the texts: a checkpoint belongs to them."""
-        self._run, self._learner, self._log, self._stop, self._identity = run, learner, log, stop, identity
+    def __init__(self, run: RunFolder, learner: Learner, log: Log, stop: StopRequest, texts: dict[str, Text]) -> None:
+        """A checkpoint belongs to these texts."""
+        self._run, self._learner, self._log, self._stop, self._texts = run, learner, log, stop, texts
         self._workers = learner.workers
         self._wait, self._retry_at = _FIRST_WAIT, float("inf")
         self.best: dict[str, Any] | None = None  # what best.json says, or should say
@@ -55,7 +63,7 @@ class Keeper:
             "state": asdict(progress),
             "config": self._run.config.to_dict(),
             "machine": self._machine(),
-            **self._identity,
+            **{what: text.checksum for what, text in self._texts.items()},
         }
         if not self._write(lambda: self._run.save_step(progress.step, tensors, info), f"step {progress.step:,}"):
             return False
@@ -64,10 +72,18 @@ class Keeper:
         self.delete_old()
         return saved
 
+    def save_best(self, progress: Progress, found: Validation) -> bool:
+        """A checkpoint of the present step, which is the best up to now."""
+        if not self.save(progress):
+            return False
+        self.set_best(self._run.step_path(progress.step).name, progress.step, found)
+        return True
+
     def save_at_last(self, progress: Progress) -> None:
-        """The same when there is no more training to go on with: try for a while, unless asked to stop.
+        """The same when there is no more training to go on with: try for a while.
 
         Raises:
+            Interrupted: somebody asks to stop trying.
             TrainingError: there is still no room.
         """
         if self._patiently(lambda: self.save(progress)):
@@ -83,7 +99,10 @@ class Keeper:
         steps = self._run.steps()
         keep = {*self.regular_steps()[-self._run.config.train.keep_checkpoints :], *steps[-2:]}
         best = None if self.best is None else self.best["checkpoint"]
-        self._run.delete_steps({s for s in steps if s not in keep and self._run.step_path(s).name != best})
+        try:
+            self._run.delete_steps({s for s in steps if s not in keep and self._run.step_path(s).name != best})
+        except OSError as error:
+            self._log.warn(f"could not delete an old checkpoint: {error.strerror}; it stays in {self._run.path}")
 
     def regular_steps(self) -> list[int]:
         config = self._run.config.train
@@ -116,10 +135,21 @@ class Keeper:
             raise TrainingError(f"{self._run.path / 'best.json'} could not be written; make room, and resume")
 
     def _save_weights(self, name: str, make: Callable[[], dict[str, Tensor]], info: dict[str, Any]) -> str | None:
-        def write() -> None:
-            self._run.save_weights(name, make(), info)
-
-        return name if self._patiently(lambda: self._write(write, name)) else None
+        weights: dict[str, Tensor] = {}
+        fault = ""
+        if self._workers.leads:
+            try:
+                weights = make()
+            except DamageError as error:
+                fault = str(error)
+        if fault := self._workers.from_leader(fault):
+            self._log.warn(f"{name} is not made: {fault}")
+            return None
+        return (
+            name
+            if self._patiently(lambda: self._write(lambda: self._run.save_weights(name, weights, info), name))
+            else None
+        )
 
     def _write_best(self) -> bool:
         best = self.best
@@ -133,11 +163,15 @@ class Keeper:
     def _write(self, write: Callable[[], object], what: str) -> bool:
         """Let the first process write something; all learn whether it could."""
         failure = ""
-        if self._workers.leads:
+        for wait in (*_AT_ONCE, None) if self._workers.leads else ():
             try:
                 write()
+                failure = ""
+                break
             except (OSError, DamageError) as error:
                 failure = str(getattr(error, "strerror", None) or error)
+            if wait is not None:
+                time.sleep(wait)
         failure = self._workers.from_leader(failure)
         if not failure:
             self._wait, self._retry_at = _FIRST_WAIT, float("inf")
@@ -155,7 +189,10 @@ class Keeper:
         deadline = time.monotonic() + _AT_LAST
         while not attempt():
             wait = max(0.0, self._retry_at - time.monotonic())
-            if self._workers.any(self._stop.asked or time.monotonic() + wait > deadline)[0]:
+            asked, too_late = self._workers.any(self._stop.asked, time.monotonic() + wait > deadline)
+            if asked:
+                raise Interrupted
+            if too_late:
                 return False
             time.sleep(wait)
         return True
@@ -220,10 +257,10 @@ class Keeper:
     def _check_identity(self, path: Path) -> None:
         self._run.check_same_run(path)
         manifest = read_manifest(path)
-        for what, checksum in self._identity.items():
-            if manifest.get(what) != checksum:
+        for what, text in self._texts.items():
+            if manifest.get(what) != text.checksum:
                 raise CheckpointError(
-                    f"{self._run.path}: the {what} text is not the one this run was begun with; put back the old text "
+                    f"{text.name}: not the {what} text {self._run.path} was begun with; put back the old text "
                     "to go on, or begin a new run with the new one"
                 )
 

@@ -1,6 +1,8 @@
 """What a training says: one JSON line per event in the run folder, and a bar or plain lines for people."""
 
+import errno
 import json
+import math
 import os
 import sys
 import time
@@ -26,7 +28,8 @@ class Log:
         self._stream = stream or sys.stderr
         self._path, self._writable = events_path, True
         self._events = None if events_path is None else open(events_path, "ab+", buffering=0)
-        self._line_is_cut = _ends_within_a_line(self._events)
+        if _ends_within_a_line(self._events):
+            self._write(b"\n")
         self._wants_tensorboard = tensorboard
         self._tensorboard: TensorBoard | None = None
         self._max_steps = max_steps
@@ -60,16 +63,22 @@ class Log:
         """One whole line at a time. A full disk must not stop a training: it is said once, until there is room."""
         if self._events is None:
             return
-        line = (b"\n" if self._line_is_cut else b"") + json.dumps(record, ensure_ascii=False).encode() + b"\n"
-        try:
-            written = self._events.write(line) or 0
-            self._line_is_cut = 0 < written < len(line) or (self._line_is_cut and not written)
-            failure = "No room" if written < len(line) else ""
-        except OSError as error:
-            failure = error.strerror or str(error)
+        failure = self._write(json.dumps(record, ensure_ascii=False, allow_nan=False).encode() + b"\n")
         if failure and self._writable:
             self.say(f"warning: {self._path}: {failure}; events are not recorded until there is room")
         self._writable = not failure
+
+    def _write(self, line: bytes) -> str:
+        """All of a line or nothing of it; returns what went wrong."""
+        assert self._events is not None
+        try:
+            end = self._events.seek(0, os.SEEK_END)
+            if self._events.write(line) == len(line):
+                return ""
+            self._events.truncate(end)
+            return os.strerror(errno.ENOSPC)
+        except OSError as error:
+            return error.strerror or str(error)
 
     def say(self, message: str) -> None:
         """A line for people."""
@@ -87,23 +96,24 @@ class Log:
         now = time.monotonic()
         if self._first_step is None:
             self._first_step, self._began = step - 1, min(self._began, now)
-        self._window.append(result)
+        if result.applied:
+            self._window.append(result)
         n_tokens = sum(one.n_tokens for one in self._window)
         speed = n_tokens / max(now - self._window_began, 1e-9)
         left = (now - self._began) / (step - self._first_step) * (self._max_steps - step)
-        self._tell_speed(step, now)
+        self._tell_speed(step, result.n_tokens, now)
         if self._bar is not None:
             with self._audience():
                 self._bar.step(step, result, speed, left)
         if step % log_every == 0 or step == self._max_steps:
-            loss = sum(one.loss * one.n_tokens for one in self._window) / n_tokens
+            loss = sum(one.loss * one.n_tokens for one in self._window) / max(n_tokens, 1)
             self.event(
                 "step",
                 step=step,
                 loss=round(loss, 4),
-                perplexity=round(result.perplexity, 3),
+                perplexity=_rounded(result.perplexity, 3),
                 learning_rate=result.learning_rate,
-                gradient_norm=round(result.gradient_norm, 4),
+                gradient_norm=_rounded(result.gradient_norm, 4),
                 tokens_per_second=round(speed),
             )
             if self._bar is None:
@@ -113,12 +123,12 @@ class Log:
                 )
             self._window, self._window_began = [], now
 
-    def _tell_speed(self, step: int, now: float) -> None:
+    def _tell_speed(self, step: int, n_tokens: int, now: float) -> None:
         """What the first steps say of the rest. The very first is not counted: it is slower than any other."""
         first = self._first_step or 0
         if step == first + 1:
-            self._speed_began, self._speed_tokens = now, -self._window[-1].n_tokens
-        self._speed_tokens += self._window[-1].n_tokens
+            self._speed_began, self._speed_tokens = now, -n_tokens
+        self._speed_tokens += n_tokens
         steps, seconds = step - first - 1, now - self._speed_began
         if self._speed_told or not steps or (steps < _FIRST_STEPS and seconds < _FIRST_SECONDS):
             return
@@ -194,6 +204,11 @@ class _Bar:
         if self._running:
             self._progress.stop()
             self._running = False
+
+
+def _rounded(value: float, digits: int) -> float | None:
+    """JSON knows no infinity."""
+    return round(value, digits) if math.isfinite(value) else None
 
 
 def _ends_within_a_line(file: BinaryIO | None) -> bool:

@@ -29,7 +29,7 @@ from heed.model.transformer import Transformer
 from heed.run import RunFolder, load_weights
 from heed.symbols import EOS, PAD
 from heed.training import begin
-from heed.training.keeper import Keeper
+from heed.training.keeper import Keeper, Text
 from heed.training.learner import Learner
 from heed.training.log import Log, gigabytes
 from heed.training.memory import fitting, free_memory, peak_memory, predicted_peak, used_memory
@@ -84,11 +84,14 @@ def _go_on(
     out: Path, workers: Workers, restore: bool, lock: FolderLock | None = None, longer: dict[str, int] | None = None
 ) -> Outcome:
     """Train in a run folder that is there, in all processes."""
-    workers.wait()
-    run = RunFolder.open(out)
     if workers.leads and lock is None:
+        RunFolder.open(out)
         lock = FolderLock.acquire(out)
     try:
+        if workers.leads:
+            begin.remake_corpus(RunFolder.open(out))
+        workers.wait()
+        run = RunFolder.open(out)
         if longer:
             run.config = build_config(run.config, ("resume", {"train": longer}))
         return _Training(run, begin.open_corpus(run), begin.read_validation(run.config), workers).go_on(restore)
@@ -111,8 +114,11 @@ class _Training:
         self.stop = StopRequest()
         self.learner = Learner(config, len(run.tokenizer), workers)
         self.n_parameters = sum(parameter.numel() for parameter in self.learner.model.parameters())
-        identity = {"corpus": store.checksum, "validation": checksum(json_bytes(valid))}
-        self.keeper = Keeper(run, self.learner, self.log, self.stop, identity)
+        texts = {
+            "training": Text(self._text_names(), store.checksum),
+            "validation": Text(f"{config.data.valid_source} {config.data.valid_target}", checksum(json_bytes(valid))),
+        }
+        self.keeper = Keeper(run, self.learner, self.log, self.stop, texts)
         self.progress = Progress()
 
     # --- what happens -------------------------------------------------------------------------------------
@@ -226,16 +232,19 @@ class _Training:
             since_best = self.progress.validations_since_best + 1
             self.progress = replace(self.progress, validated_step=step, validations_since_best=since_best)
             return
+        before = self.progress
         self.progress = replace(
-            self.progress,
+            before,
             validated_step=step,
             best_step=step,
             best_perplexity=found.perplexity,
             best_bleu=found.bleu,
             validations_since_best=0,
         )
-        if self.keeper.save(self.progress):
-            self.keeper.set_best(self.run.step_path(step).name, step, found)
+        if step == self.config.train.max_steps:
+            self.keeper.save_at_last(self.progress)
+        if not self.keeper.save_best(self.progress, found):  # what is not kept cannot be the best
+            self.progress = replace(before, validated_step=step, validations_since_best=0)
 
     def _validate(self, model: Transformer, name: str) -> Validation:
         began = time.monotonic()
