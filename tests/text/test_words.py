@@ -60,7 +60,16 @@ def test_a_page_without_a_space_is_not_kept_in_mind(tokenizer: Tokenizer) -> Non
 
 
 @pytest.mark.parametrize(
-    "changes", [{"model_type": "unigram"}, {"split_by_whitespace": False}, {"byte_fallback": False}]
+    "changes",
+    [
+        {"model_type": "unigram"},
+        {"split_by_whitespace": False},
+        {"byte_fallback": False},
+        {"normalization_rule_name": "nmt_nfkc"},
+        {"add_dummy_prefix": False},
+        {"treat_whitespace_as_suffix": True},
+    ],
+    ids=str,
 )
 def test_models_that_look_at_whole_lines_are_told_apart(changes: dict[str, object]) -> None:
     model = io.BytesIO()
