@@ -22,11 +22,12 @@ from heed.data.batching import BatchPlan
 from heed.data.corpus import ParallelText
 from heed.data.prepare import prepare
 from heed.model.positions import sinusoids
-from heed.model.transformer import Transformer
 from heed.symbols import PAD
 from heed.text.tokenizer import Tokenizer
+from heed.training.learner import Learner
 from heed.training.memory import keep_freed_memory
-from heed.training.step import make_optimizer, train_step
+from heed.training.step import train_step
+from heed.training.workers import Workers
 
 
 class PlainTransformer(nn.Module):
@@ -101,14 +102,14 @@ def main() -> None:
     n_tokens = sum(batch.n_tokens for batch in batches)
 
     torch.manual_seed(1)
-    ours = Transformer(config.model, len(tokenizer)).train()
-    our_optimizer = make_optimizer(ours, config.train)
+    learner = Learner(config, len(tokenizer), Workers(0, 1, torch.device("cpu")))
+    learner.model.train()
     plain = PlainTransformer(config, len(tokenizer)).train()
     plain_optimizer = torch.optim.Adam(plain.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9)
 
     def heed_round() -> None:
         for step, batch in enumerate(batches, 1):
-            train_step(ours, our_optimizer, [batch], step, config.train)
+            train_step(learner, [batch], batch.n_tokens, step)
 
     def plain_round() -> None:
         for batch in batches:

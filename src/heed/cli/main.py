@@ -66,7 +66,8 @@ def _run(args: argparse.Namespace) -> int:
     except HeedError as error:
         if args.debug:
             raise
-        print(f"heed {args.verb}: {error}", file=sys.stderr)
+        if os.environ.get("RANK", "0") == "0":  # of the processes torchrun has started, one says it
+            print(f"heed {args.verb}: {error}", file=sys.stderr)
         return 2 if isinstance(error, ConfigError) else 1
     except KeyboardInterrupt:
         print(f"heed {args.verb}: stopped", file=sys.stderr)

@@ -4,6 +4,7 @@ One process holds all of it. Several hold a copy each and add up their gradients
 `train.sharded`). Either way `state` is the whole, as one process would have it, and `load` takes the whole.
 """
 
+import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import cast
@@ -19,11 +20,15 @@ from heed.data.batch import Batch
 from heed.model.layers import DecoderLayer
 from heed.model.transformer import Transformer
 from heed.run import load_weights
+from heed.symbols import EOS, PAD
 from heed.training.loss import BatchLoss, Loss
 from heed.training.precision import autocast, check_precision, make_scaler
 from heed.training.workers import Workers
 
 State = dict[str, dict[str, Tensor]]
+
+# What a process computes when there is nothing for it to do: an end symbol, and no token to predict.
+NOTHING = Batch(torch.tensor([[EOS]]), torch.tensor([[PAD]]), torch.tensor([[PAD]]), 0)
 
 _MOMENTS = ("exp_avg", "exp_avg_sq")
 
@@ -50,6 +55,11 @@ class Learner:
         self.optimizer = make_optimizer(self.model, config.train)
         self.scaler = make_scaler(config.train.precision, workers.device)
         self.mean = {name: weight.detach().clone() for name, weight in self._weights() if config.train.ema_decay}
+        if isinstance(self._loss, DistributedDataParallel):
+            # The first backward pass arranges gradients in the order they come in, and with three processes and more
+            # the order of sums goes by that. A resumed run must not have another first pass than an unbroken one.
+            self.loss(NOTHING, adding_up=True).smoothed.backward()  # type: ignore[no-untyped-call]
+            self.optimizer.zero_grad(set_to_none=True)
 
     def loss(self, batch: Batch, adding_up: bool) -> Loss:
         """The loss of a micro-batch; with `adding_up`, its gradient ends those of this update, in all processes."""
@@ -143,6 +153,8 @@ def _spread(loss: BatchLoss, config: TrainConfig, workers: Workers) -> nn.Module
         return loss
     if not config.sharded:
         return DistributedDataParallel(loss, device_ids=[workers.device] if workers.device.type == "cuda" else None)
+    # Keys and values are views, which nothing here writes to.
+    warnings.filterwarnings("ignore", message="FSDP2-wrapped module .* returned a view tensor")
     for layer in layers:
         if isinstance(layer, DecoderLayer):
             # Its keys and values are made before the layer is called, so it is gathered by itself.
@@ -161,5 +173,6 @@ def _whole(tensor: Tensor) -> Tensor:
 def _like(own: Tensor, whole: Tensor) -> Tensor:
     """The whole as `own` is kept: this process's share of it, on its device."""
     if isinstance(own, DTensor):
-        return distribute_tensor(whole.to(own.device), own.device_mesh, own.placements)
+        # Every process has read the whole, so there is nothing to send.
+        return distribute_tensor(whole.to(own.device), own.device_mesh, own.placements, src_data_rank=None)
     return whole.to(own.device, copy=True)

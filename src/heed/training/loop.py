@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from heed.checkpoint import read_tensors
@@ -27,10 +26,9 @@ from heed.errors import ConfigError, TrainingError
 from heed.lock import FolderLock
 from heed.model.transformer import Transformer
 from heed.run import RunFolder, load_weights
-from heed.symbols import EOS, PAD
 from heed.training import begin
 from heed.training.keeper import Keeper, Text
-from heed.training.learner import Learner
+from heed.training.learner import NOTHING, Learner
 from heed.training.log import Log, gigabytes
 from heed.training.memory import fitting, free_memory, peak_memory, predicted_peak, used_memory
 from heed.training.progress import Progress
@@ -38,9 +36,6 @@ from heed.training.step import train_step
 from heed.training.stop import Interrupted, StopRequest
 from heed.training.validate import Validation, validate
 from heed.training.workers import Workers, all_workers, is_restart
-
-# What a process computes when there is nothing for it to do: an end symbol, and no token to predict.
-_NOTHING = Batch(torch.tensor([[EOS]]), torch.tensor([[PAD]]), torch.tensor([[PAD]]), 0)
 
 
 @dataclass(frozen=True)
@@ -192,7 +187,7 @@ class _Training:
         tokens, size = self.config.train.micro_batch_tokens, self.workers.size
         shares = [list(self.plan.micro_batches(pairs[rank::size], tokens)) for rank in range(size)]
         mine, most = shares[self.workers.rank], max(map(len, shares))
-        return [make_batch(self.store, part) for part in mine] + [_NOTHING] * (most - len(mine))
+        return [make_batch(self.store, part) for part in mine] + [NOTHING] * (most - len(mine))
 
     def _leave_out(self, step: int, pairs: NDArray[np.integer[Any]]) -> None:
         """Loss or gradient of an update are not finite: nothing was changed by it; a few in a row are too many."""

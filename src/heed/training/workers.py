@@ -14,6 +14,8 @@ from typing import TypeVar
 import torch
 import torch.distributed as dist
 
+from heed.errors import TrainingError
+
 T = TypeVar("T")
 
 # Preparing a large corpus takes the first process hours, while the others wait.
@@ -90,6 +92,13 @@ def all_workers() -> Iterator[Workers]:
     try:
         n_here = int(os.environ.get("LOCAL_WORLD_SIZE", size))
         yield Workers(rank, size, device, n_here, dist.new_group(timeout=_PATIENCE, backend="gloo"))
+    except RuntimeError as error:  # gloo has no kind of error of its own
+        if not (isinstance(error, dist.DistError) or "gloo" in str(error)):
+            raise
+        raise TrainingError(
+            f"process {rank} of {size} has lost the others: {str(error).splitlines()[0]}. If none of them "
+            "says why, it was killed; resume, or let torchrun do it with --max-restarts"
+        ) from error
     finally:
         dist.destroy_process_group()
 
