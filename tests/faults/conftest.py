@@ -272,6 +272,7 @@ def find(calls: list[Call], kind: str, text: str) -> Call:
     return next(call for call in calls if call.kind == kind and text in call.line)
 
 
-def inject(call: Call, effect: str) -> list[str]:
-    """What strace is told to do with one call: `signal=KILL`, `error=ENOSPC`."""
-    return ["-e", f"trace={call.kind}", "-e", f"inject={call.kind}:{effect}:when={call.nth}"]
+def inject(call: Call, effect: str, times: int = 1) -> list[str]:
+    """What strace is told to do with a call, and those of its kind that follow: `signal=KILL`, `error=ENOSPC`."""
+    when = f"{call.nth}..{call.nth + times - 1}"
+    return ["-e", f"trace={call.kind}", "-e", f"inject={call.kind}:{effect}:when={when}"]

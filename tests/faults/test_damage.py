@@ -80,7 +80,7 @@ def test_a_damaged_checkpoint_is_gone_back_behind(
     assert_same_run(run, whole)
 
 
-@pytest.mark.parametrize("damage", [name for name in DAMAGES if name != "a folder"])
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_manifest_changes_nothing(training: Training, run: Path, whole: Path, damage: str) -> None:
     """Gone back behind, too, unless only white space is missing."""
     path = run / "checkpoints" / LAST / "manifest.json"
@@ -220,6 +220,7 @@ def test_a_line_of_events_cut_in_half_spoils_no_other(training: Training, run: P
         ("train.learning_rate_factor", 0.31),
         ("train.save_every", 3),
         ("train.validate_every", 2),
+        ("model.dropout", 0.2),
         ("decode.beam", 2),
         ("text.vocab_size", 301),
     ],
@@ -268,7 +269,7 @@ TEXT_CHANGES: dict[str, Callable[[list[str]], list[str]]] = {
 
 
 @pytest.mark.parametrize("change", TEXT_CHANGES)
-@pytest.mark.parametrize("name", ["train.src", "train.tgt"])
+@pytest.mark.parametrize("name", ["train.src", "train.tgt", "valid.src", "valid.tgt"])
 def test_changed_text_is_refused_by_name(
     training: Training, corpus: Path, tmp_path: Path, name: str, change: str
 ) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import COMMAND, ENVIRONMENT
-from tests.faults.conftest import Call, Training, changes_of, events_of, find, inject, under_strace
+from tests.faults.conftest import Call, Training, changes_of, events_of, find, hidden_files, inject, under_strace
 
 PARTS = 8  # so that several processes can share the work
 pytestmark = pytest.mark.usefixtures("strace")
@@ -86,6 +86,69 @@ def killed_again(training: Training, calls: list[Call], nth: int, folder: Path) 
         training.assert_finished(run)
     shutil.rmtree(run)
     return nth < len(resumed)
+
+
+ERRORS = {"ENOSPC": "No space left on device", "EIO": "Input/output error", "EDQUOT": "Disk quota exceeded"}
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_disk_that_fails_once_stops_no_training(
+    training: Training, calls: list[Call], part: int, tmp_path: Path
+) -> None:
+    """Full, broken or out of quota, in one of each kind of save: a first and a later one, best.json, the average."""
+    places = (".step-00000002", ".step-00000004", ".best.json", ".average", "config.json")
+    fails_at(
+        training,
+        calls,
+        [n for n, call in enumerate(calls) if any(at in call.line for at in places)][part::PARTS],
+        tmp_path,
+    )
+
+
+@pytest.mark.slow
+def test_a_disk_that_fails_once_anywhere_stops_no_training(
+    training: Training, calls: list[Call], tmp_path: Path
+) -> None:
+    fails_at(training, calls, list(range(len(calls))), tmp_path)
+
+
+def fails_at(training: Training, calls: list[Call], numbers: list[int], folder: Path) -> None:
+    run = folder / "run"
+    begun = next(n for n, call in enumerate(calls) if is_log(call))
+    for n in numbers:
+        call, (name, text) = calls[n], list(ERRORS.items())[n % 3]
+        if call.kind not in ("openat", "write", "fsync", "rename", "mkdir"):
+            continue
+        ended = under_strace(training.start(run, held=True), folder / "log", *inject(call, f"error={name}"))
+        here = f"{name} at {call}\n{ended.said}"
+        assert "INJECTED" in (folder / "log").read_text(), here
+        assert "Traceback" not in ended.said, here
+        if n <= begun:  # not even begun: said so, and nothing in the way of another try
+            assert ended.code == 1 and text in ended.said, here
+            ended = training.go_on(run)
+        assert ended.code == 0, here
+        training.assert_finished(run)
+        assert list(folder.glob(".*")) == []
+        shutil.rmtree(run)
+
+
+@pytest.mark.parametrize("kind", ["mkdir", "write", "fsync", "rename"])
+def test_a_disk_that_fails_for_a_while_stops_no_training(
+    training: Training, calls: list[Call], kind: str, tmp_path: Path
+) -> None:
+    """Longer than it is tried at once: training goes on without step 4 and says so; nothing else is lost."""
+    run = tmp_path / "run"
+    first = find(calls, kind, ".step-00000004.new")
+    effect = inject(first, "error=ENOSPC", times=4)
+    ended = under_strace(training.start(run, held=True), tmp_path / "log", *effect)
+    assert (tmp_path / "log").read_text().count("INJECTED") == 4
+    assert ended.code == 0, ended.said
+    assert "warning: could not save step 4: No space left on device; training goes on" in ended.said
+    assert hidden_files(run) == []
+    last, best = "checkpoints/step-00000006", "best.json"
+    for name in (*(f"{last}/{file.name}" for file in (training.whole / last).iterdir()), best):
+        assert (run / name).read_bytes() == (training.whole / name).read_bytes(), name
+    assert (run / "checkpoints" / "step-00000002").is_dir()  # the average needs two
 
 
 # --- processes of their own --------------------------------------------------------------------------------
