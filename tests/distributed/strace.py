@@ -1,0 +1,31 @@
+"""Looking at the system calls of a process that runs."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def attach(pid: int, log: Path, *options: str) -> "subprocess.Popen[str]":
+    """strace on a process, from now on and with all it starts."""
+    command = ["strace", "-f", "-y", "-s", "0", "-o", str(log), *options, "-p", str(pid)]
+    tracer = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert tracer.stderr is not None
+    first = tracer.stderr.readline()
+    assert "attached" in first, first
+    return tracer
+
+
+def skip_without_strace() -> None:
+    """Where processes cannot be traced."""
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed (apt install strace)")
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        probe = subprocess.run(
+            ["timeout", "1", "strace", "-o", "/dev/null", "-p", str(process.pid)], stderr=subprocess.PIPE, text=True
+        )
+        process.kill()
+    if "attached" not in probe.stderr:
+        pytest.skip(f"this system lets no process trace another: {probe.stderr.strip()}")

@@ -1,0 +1,81 @@
+"""What is wrong is said once, by whoever knows it; nobody waits for a process that has given up."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import write_lines
+from tests.distributed.conftest import SHARDED, Ended, Torchrun, Training, texts
+
+
+def assert_said_once(ended: Ended, message: str) -> None:
+    said = "".join(ended.said)
+    assert said.count(message) == 1, ended.said
+    assert 0 not in ended.codes and "Traceback" not in said
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--set", "train.sharde=true"], 'unknown key "train.sharde"; did you mean "train.sharded"?'),
+        (["--set", "train.precision=float16"], "train.precision"),
+        (["--source", "nowhere"], "nowhere: no such file"),
+        (["--valid-source", "nowhere"], "nowhere: no such file"),
+    ],
+)
+def test_wrong_settings_and_files(training: Training, tmp_path: Path, more: list[str], message: str) -> None:
+    assert_said_once(training.start(2, tmp_path / "run", *more).wait(30), message)
+
+
+def test_a_folder_that_exists(training: Training, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "mine").touch()
+    assert_said_once(training.start(2, tmp_path / "run").wait(30), "run: exists already")
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["mine"]
+
+
+def test_texts_of_unequal_length(training: Training, tmp_path: Path) -> None:
+    for name, n in (("train.src", 5), ("train.tgt", 4)):
+        write_lines(tmp_path / name, ["a b"] * n)
+    ended = training.start(2, tmp_path / "run", *texts(tmp_path, "train")).wait(30)
+    assert_said_once(ended, "train.src")
+    assert not (tmp_path / "run").exists()
+
+
+def test_nothing_to_resume(training: Training, tmp_path: Path) -> None:
+    ended = training.server.start(2, "train", "--resume", tmp_path / "none").wait(30)
+    assert_said_once(ended, "none: no such run folder")
+
+
+def test_fewer_steps_than_made(training: Training, tmp_path: Path) -> None:
+    run = training.train(2, tmp_path / "run", "--set", "train.max_steps=4")
+    ended = training.server.start(2, "train", "--resume", run, "--set", "train.max_steps=3").wait(30)
+    assert_said_once(ended, "train.max_steps = 3, but")
+
+
+@pytest.mark.parametrize("kind", [[], SHARDED], ids=["ddp", "sharded"])
+def test_every_checkpoint_damaged(training: Training, tmp_path: Path, kind: list[str]) -> None:
+    """Only the first process looks; it must not let the others wait for what it found."""
+    run = training.train(2, tmp_path / "run", *kind, "--set", "train.max_steps=2")
+    (run / "checkpoints" / "step-00000002" / "model.safetensors").write_bytes(b"")
+    ended = training.server.start(2, "train", "--resume", run, "--set", "train.max_steps=3").wait(30)
+    assert_said_once(ended, "no checkpoint is whole")
+
+
+def test_a_run_folder_the_other_host_does_not_see(training: Training, tmp_path: Path) -> None:
+    """It alone knows, so it has to say it; the first would only know that somebody is gone."""
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    each = [{"HEED_TEST_FOLDER": str(tmp_path / name)} for name in ("here", "there")]
+    ended = training.start(2, Path("run"), each=each).wait(30)
+    assert 0 not in ended.codes
+    assert "run: no such run folder" in "".join(ended.said), ended.said
+    assert "Traceback" not in "".join(ended.said)
+
+
+def test_torchrun_ends_with_an_error(training: Training, torchrun, tmp_path: Path) -> None:
+    started: Torchrun = torchrun(2, *training.arguments, "--set", "train.sharde=true", "--out", tmp_path / "run")
+    assert started.wait(60) == 1  # torchrun's own: some worker failed
+    assert started.living() == []
+    said = [line for line in started.said().splitlines() if line.startswith("heed train")]
+    assert said == ['heed train: --set: unknown key "train.sharde"; did you mean "train.sharded"?']

@@ -1,0 +1,89 @@
+"""`torchrun --max-restarts`: a lost process is replaced, and the run is the one that nothing happened to."""
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import letters
+from tests.distributed.conftest import (
+    LONG,
+    SHARDED,
+    Torchrun,
+    Training,
+    Whole,
+    assert_same_end,
+    events_of,
+    texts,
+    wait_for,
+    wait_for_step,
+    write_pairs,
+)
+
+TorchrunStart = Callable[..., Torchrun]
+ELASTIC = ["--max-restarts=3"]
+
+
+@pytest.mark.parametrize(
+    ("rank", "kind"),
+    [(1, []), pytest.param(0, [], marks=pytest.mark.slow), pytest.param(1, SHARDED, marks=pytest.mark.slow)],
+    ids=["ddp-1", "ddp-0", "sharded-1"],
+)
+def test_a_lost_process(
+    training: Training, torchrun: TorchrunStart, whole: Whole, tmp_path: Path, rank: int, kind: list[str]
+) -> None:
+    run = tmp_path / "run"
+    started = torchrun(2, *training.arguments, *kind, *LONG, "--out", run, options=ELASTIC)
+    wait_for_step(run, 13)
+    os.kill(started.worker(rank), signal.SIGKILL)
+    assert started.wait() == 0, started.said()
+    before = max(int(str(one["step"])) for one in events_of(run, "checkpoint") if int(str(one["step"])) <= 20)
+    assert [one["step"] for one in events_of(run, "resume")][0] in (10, before)
+    assert_same_end(run, whole(2, *kind, *LONG))
+    assert started.living() == []
+
+
+@pytest.mark.slow
+def test_lost_twice(training: Training, torchrun: TorchrunStart, whole: Whole, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    started = torchrun(2, *training.arguments, *LONG, "--out", run, options=ELASTIC)
+    for n, (step, rank) in enumerate([(5, 1), (23, 0)]):
+        wait_for(lambda n=n: len(events_of(run, "start")) == n + 1, "start")  # type: ignore[misc]
+        wait_for_step(run, step)
+        os.kill(started.worker(rank), signal.SIGKILL)
+    assert started.wait() == 0, started.said()
+    assert [one["step"] for one in events_of(run, "resume")] == [0, 20]
+    assert_same_end(run, whole(2, *LONG))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [0, 1])
+def test_lost_while_the_corpus_is_made_ready(
+    training: Training, torchrun: TorchrunStart, tmp_path: Path, rank: int
+) -> None:
+    """Nothing is there yet to go on with: it begins again."""
+    write_pairs(tmp_path, "train", letters(4, 20_000))
+    words = [*texts(tmp_path, "train"), "--set", "text.tokenizer=", "--set", "train.max_steps=4"]
+    run = tmp_path / "run"
+    training.train(2, tmp_path / "whole", *words)
+    started = torchrun(2, *training.arguments, *words, "--out", run, options=ELASTIC)
+    worker = started.worker(rank)
+    wait_for(lambda: "learning a joint vocabulary" in started.said(), "beginning")
+    os.kill(worker, signal.SIGKILL)
+    assert started.wait() == 0, started.said()
+    assert started.said().count("learning a joint vocabulary") == 2
+    assert_same_end(run, tmp_path / "whole")
+    assert sorted(path.name for path in tmp_path.glob(".*")) == []
+
+
+@pytest.mark.slow
+def test_too_often(training: Training, torchrun: TorchrunStart, tmp_path: Path) -> None:
+    """A failure that comes again after each restart ends the run, and is said each time by one process only."""
+    run = tmp_path / "run"
+    (run / "mine").mkdir(parents=True)
+    started = torchrun(2, *training.arguments, "--out", run, options=["--max-restarts=1"])
+    assert started.wait() == 1
+    assert started.said().count(f"heed train: {run}: exists already") == 2
+    assert "[rank1]" not in started.said()

@@ -1,0 +1,66 @@
+"""Two network namespaces as two hosts: `torchrun --nnodes=2` over a network between them."""
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.distributed.conftest import SHARDED, Torchrun, Training, Whole, assert_same_end
+
+ADDRESSES = ["10.213.77.1", "10.213.77.2"]
+
+
+def ip(*words: str) -> None:
+    done = subprocess.run(["ip", *words], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise OSError(f"ip {' '.join(words)}: {done.stderr.strip()}")
+
+
+@pytest.fixture
+def hosts() -> Iterator[list[tuple[str, str]]]:
+    """Namespace and network card of each of two hosts that see each other, and nothing else."""
+    names = [(f"heed{os.getpid()}{side}", f"hd{os.getpid()}{side}"[-15:]) for side in "ab"]
+    try:
+        try:
+            for space, _ in names:
+                ip("netns", "add", space)
+            (one, card), (other, other_card) = names
+            ip("link", "add", card, "netns", one, "type", "veth", "peer", "name", other_card, "netns", other)
+            for (space, name), address in zip(names, ADDRESSES, strict=True):
+                ip("-n", space, "addr", "add", f"{address}/24", "dev", name)
+                ip("-n", space, "link", "set", name, "up")
+                ip("-n", space, "link", "set", "lo", "up")
+        except OSError as error:
+            pytest.skip(f"this system lets us make no network namespaces: {error}")
+        yield names
+    finally:
+        for space, _ in names:
+            with contextlib.suppress(OSError):
+                ip("netns", "del", space)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [[], SHARDED], ids=["ddp", "sharded"])
+def test_two_hosts(
+    training: Training, hosts: list[tuple[str, str]], whole: Whole, tmp_path: Path, kind: list[str]
+) -> None:
+    """They come to the very weights of two processes on one host."""
+    run, started = tmp_path / "run", []
+    try:
+        for n, (space, card) in enumerate(hosts):
+            command = ["ip", "netns", "exec", space, sys.executable, "-m", "torch.distributed.run", "--nnodes=2"]
+            command += ["--nproc-per-node=1", "--rdzv-backend=c10d", f"--rdzv-endpoint={ADDRESSES[0]}:29400"]
+            command += [f"--rdzv-conf=is_host={1 - n}", f"--local-addr={ADDRESSES[n]}", "--rdzv-id=heed"]
+            command += ["-m", "heed", *training.arguments, *kind, "--out", str(run)]
+            started.append(Torchrun(tmp_path / f"host-{n}", command, {"GLOO_SOCKET_IFNAME": card}))
+        assert [one.wait() for one in started] == [0, 0], "\n".join(one.said() for one in started)
+        said = [one.said() for one in started]
+        assert sorted(text.count("done after 6 steps") for text in said) == [0, 1]
+    finally:
+        for one in started:
+            one.kill()
+    assert_same_end(run, whole(2, *kind))

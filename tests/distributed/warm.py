@@ -1,0 +1,92 @@
+"""The real command as one of several processes, forked from one that has everything imported.
+
+Reads orders from standard input, a JSON list a line. `["start", environment, arguments, said]` forks a process that
+runs `heed` with these arguments, as `torchrun` would have started it with this environment; everything it says goes to
+the file `said`. `["poll", pid]` asks for its end. Each order is answered with a number: the process, or the exit code
+(negative: the signal it died of; RUNNING: there is none yet).
+
+What a test asks for beside that stands in the environment, too:
+HEED_TEST_GATE      a file: wait until it is there
+HEED_TEST_FOLDER    the folder to be in, as on another host
+HEED_TEST_FLOAT64   compute in float64, so that "equal" can mean equal to many digits
+HEED_TEST_POISON    steps at which this process's gradient is infinite, though its loss is not
+"""
+
+import json
+import os
+import sys
+import time
+import traceback
+
+import torch
+
+from heed.cli.main import main
+
+RUNNING = 1000
+
+
+def child(environment: dict[str, str], arguments: list[str], said: str) -> int:
+    os.environ.update(environment)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    descriptor = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    while (gate := environment.get("HEED_TEST_GATE")) and not os.path.exists(gate):
+        time.sleep(0.01)
+    os.chdir(environment.get("HEED_TEST_FOLDER", "."))
+    if "HEED_TEST_FLOAT64" in environment:
+        torch.set_default_dtype(torch.float64)
+    if "HEED_TEST_POISON" in environment:
+        poison({int(step) for step in environment["HEED_TEST_POISON"].split(",")})
+    try:
+        return main(arguments)
+    except SystemExit as stop:  # wrong usage
+        return int(stop.code or 0)
+    except BaseException:
+        traceback.print_exc()
+        return 1
+
+
+def poison(steps: set[int]) -> None:
+    from heed.training import loop
+    from heed.training.learner import Learner
+
+    current = 0
+
+    def train_step(learner, micro_batches, n_tokens, step, stop_asked, original=loop.train_step):
+        nonlocal current
+        current = step
+        return original(learner, micro_batches, n_tokens, step, stop_asked)
+
+    def loss(self, batch, adding_up, original=Learner.loss):
+        found = original(self, batch, adding_up)
+        if current in steps:
+            found.smoothed.register_hook(lambda gradient: gradient * float("inf"))
+        return found
+
+    loop.train_step, Learner.loss = train_step, loss
+
+
+def serve() -> None:
+    for line in sys.stdin:
+        match json.loads(line):
+            case ["start", environment, arguments, said]:
+                answer = os.fork()
+                if answer == 0:
+                    os.setpgid(0, 0)
+                    code = child(environment, arguments, said)
+                    sys.stdout.flush()
+                    sys.stderr.flush()
+                    os._exit(code)
+            case ["poll", pid]:
+                ended, status = os.waitpid(pid, os.WNOHANG)
+                answer = os.waitstatus_to_exitcode(status) if ended else RUNNING
+        print(answer, flush=True)
+
+
+if __name__ == "__main__":
+    warm_up = json.loads(sys.argv[1])
+    assert main(warm_up) == 0  # a whole training: what is imported late is imported now
+    import torch.distributed.fsdp  # noqa: E402, F401
+
+    serve()
