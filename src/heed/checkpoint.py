@@ -1,18 +1,31 @@
 """Checkpoints: folders of weights with checksums. Only safetensors and JSON: loading one never runs code."""
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load, save
+from safetensors.torch import load
 from torch import Tensor
 
 from heed import durable
 from heed.durable import MANIFEST, checksum, new_folder, write_manifest, write_through
 from heed.errors import CheckpointError, DamageError
 
+_DTYPES = {
+    torch.float64: "F64",
+    torch.float32: "F32",
+    torch.bfloat16: "BF16",
+    torch.float16: "F16",
+    torch.int64: "I64",
+    torch.int32: "I32",
+    torch.uint8: "U8",
+    torch.bool: "BOOL",
+}
 FORMAT = 2  # of run folders; raised when an older heed could not read a newer one's
 
 
@@ -21,8 +34,8 @@ def write_checkpoint(path: Path, tensors: Mapping[str, Mapping[str, Tensor]], in
     with new_folder(path) as folder:
         checksums = {}
         for name, group in tensors.items():
-            content = save({key: tensor.contiguous() for key, tensor in group.items()})
-            checksums[f"{name}.safetensors"] = write_through(folder / f"{name}.safetensors", content)
+            file = folder / f"{name}.safetensors"
+            checksums[file.name] = write_through(file, _safetensors(group))
         write_manifest(folder, {"format": FORMAT, **info, "sha256": checksums})
 
 
@@ -62,17 +75,21 @@ def verify_checkpoint(path: Path) -> None:
         DamageError: a file of it is not what was written.
     """
     checksums = _checksums(path)
-    for name in checksums:
-        _read_checked(path, name, checksums)
+    for name, claimed in checksums.items():
+        with _reading(path / name), open(path / name, "rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != claimed:
+                raise _damaged(path / name)
 
 
-def average(states: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """Section 6.1: the mean of several checkpoints' weights, summed in float64."""
-    mean = {}
-    for key, first in states[0].items():
-        total = sum((state[key].to(torch.float64) for state in states), torch.zeros_like(first, dtype=torch.float64))
-        mean[key] = (total / len(states)).to(first.dtype)
-    return mean
+def average(states: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """Section 6.1: the mean of several checkpoints' weights, summed in float64, one after the other."""
+    totals: dict[str, Tensor] = {}
+    n_states = 0
+    for state in states:
+        n_states += 1
+        for key, tensor in state.items():
+            totals[key] = tensor.double() + totals.get(key, 0.0)
+    return {key: (total / n_states).to(state[key].dtype) for key, total in totals.items()}
 
 
 def _checksums(path: Path) -> dict[str, str]:
@@ -83,12 +100,36 @@ def _checksums(path: Path) -> dict[str, str]:
 
 
 def _read_checked(path: Path, name: str, checksums: dict[str, str]) -> bytes:
-    try:
+    with _reading(path / name):
         content = (path / name).read_bytes()
-    except FileNotFoundError:
-        raise DamageError(f"{path / name}: missing; the checkpoint is not whole") from None
-    except OSError as error:
-        raise DamageError(f"{path / name}: cannot be read ({error.strerror})") from None
     if checksum(content) != checksums.get(name):
-        raise DamageError(f"{path / name}: damaged: its checksum is not the one in {MANIFEST}")
+        raise _damaged(path / name)
     return content
+
+
+@contextmanager
+def _reading(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise DamageError(f"{file}: missing; the checkpoint is not whole") from None
+    except OSError as error:
+        raise DamageError(f"{file}: cannot be read ({error.strerror})") from None
+
+
+def _damaged(file: Path) -> DamageError:
+    return DamageError(f"{file}: damaged: its checksum is not the one in {MANIFEST}")
+
+
+def _safetensors(tensors: Mapping[str, Tensor]) -> Iterator[Any]:
+    """The safetensors format, one tensor after the other: the library would first copy all of them into one string."""
+    header: dict[str, Any] = {}
+    end = 0
+    for key, tensor in tensors.items():
+        begin, end = end, end + tensor.nbytes
+        header[key] = {"dtype": _DTYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [begin, end]}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    yield len(text).to_bytes(8, "little") + text
+    for tensor in tensors.values():
+        yield tensor.detach().contiguous().view(-1).view(torch.uint8).numpy()

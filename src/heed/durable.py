@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ MANIFEST = "manifest.json"
 def write_file(path: Path, content: bytes) -> None:
     """Replace a file's content in one go."""
     beside = path.with_name(f".{path.name}.new")
-    write_through(beside, content)
+    write_through(beside, [content])
     os.replace(beside, path)
     sync_folder(path.parent)
 
@@ -98,13 +98,16 @@ def tidy(parent: Path) -> None:
             leftover.unlink(missing_ok=True)
 
 
-def write_through(path: Path, content: bytes) -> str:
-    """Write a new file, flushed to the disk; returns its checksum."""
+def write_through(path: Path, parts: Iterable[Any]) -> str:
+    """Write a new file of these parts (bytes, or arrays of them), flushed to the disk; returns its checksum."""
+    digest = hashlib.sha256()
     with open(path, "wb") as file:
-        file.write(content)
+        for part in parts:
+            file.write(part)
+            digest.update(part)
         file.flush()
         os.fsync(file.fileno())
-    return checksum(content)
+    return digest.hexdigest()
 
 
 def sync_folder(path: Path) -> None:
@@ -122,7 +125,7 @@ def checksum(content: bytes) -> str:
 
 def write_manifest(folder: Path, info: dict[str, Any]) -> None:
     """A folder's last file, with a checksum of itself."""
-    write_through(folder / MANIFEST, json_bytes({**info, "checksum": checksum(json_bytes(info))}))
+    write_through(folder / MANIFEST, [json_bytes({**info, "checksum": checksum(json_bytes(info))})])
 
 
 def read_manifest(folder: Path, format: int, advice: str) -> dict[str, Any]:

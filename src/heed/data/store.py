@@ -324,7 +324,7 @@ class StoreWriter:
     def finish(self, texts: Sequence[TextFile], learnt: Mapping[str, Any]) -> None:
         """All but the renaming of the folder."""
         files = {name: file.finish() for name, file in self._files.items()}
-        tokenizer = write_through(self._folder / TOKENIZER, self._tokenizer.model)
+        tokenizer = write_through(self._folder / TOKENIZER, [self._tokenizer.model])
         corpus = [tokenizer, *(files[f"{side}.{what}"] for side in _SIDES for what in ("ids", "lengths"))]
         manifest: dict[str, Any] = {
             "format": FORMAT,

@@ -121,7 +121,7 @@ class Keeper:
         """Section 6.1: the mean of these steps' weights. None: it could not be made."""
         return self._save_weights(
             f"average-{steps[-1]:08d}",
-            lambda: average([read_tensors(self._run.step_path(step), "model") for step in steps]),
+            lambda: average(read_tensors(self._run.step_path(step), "model") for step in steps),
             {"step": steps[-1], "averaged": steps},
         )
 
