@@ -225,7 +225,7 @@ def under_strace(process: Process, log: Path, *options: str) -> Ended:
 
 
 def changes_of(process: Process, run: Path, log: Path) -> list[Call]:
-    """All system calls by which a held process changes files of a run folder, in order."""
+    """All system calls by which a held process changes (or flushes) a run folder or its name, in order."""
     ended = under_strace(process, log, "-e", "trace=" + ",".join(CHANGING))
     assert ended.code == 0, ended.said
     counts: dict[str, int] = {}
@@ -234,7 +234,7 @@ def changes_of(process: Process, run: Path, log: Path) -> list[Call]:
         if call := re.match(r"\d+ +(\w+)\((.*)", line):
             kind = call[1]
             counts[kind] = counts.get(kind, 0) + 1
-            if re.search(rf'{run.parent}/({run.name}|\.{run.name}\.\w+)[/>"]', call[2]) and (
+            if re.search(rf'{run.parent}(>\)|/({run.name}|\.{run.name}\.\w+)[/>"])', call[2]) and (
                 kind != "openat" or "O_CREAT" in call[2]
             ):
                 found.append(Call(kind, counts[kind], call[2]))
