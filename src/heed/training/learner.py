@@ -4,20 +4,16 @@ One process holds all of it. Several hold a copy each and add up their gradients
 `train.sharded`). Either way `state` is the whole, as one process would have it, and `load` takes the whole.
 """
 
-import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import cast
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
-from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from heed.config import Config, TrainConfig
 from heed.data.batch import Batch
-from heed.model.layers import DecoderLayer
 from heed.model.transformer import Transformer
 from heed.run import load_weights
 from heed.symbols import EOS, PAD
@@ -51,7 +47,8 @@ class Learner:
         self.config, self.workers = config, workers
         torch.manual_seed(config.train.seed)
         self.model = Transformer(config.model, vocab_size).to(workers.device)
-        self._loss = _spread(BatchLoss(self.model, config.train.label_smoothing), config.train, workers)
+        self._sharded = config.train.sharded and workers.size > 1
+        self._loss = self._spread(BatchLoss(self.model, config.train.label_smoothing))
         self.optimizer = make_optimizer(self.model, config.train)
         self.scaler = make_scaler(config.train.precision, workers.device)
         self.mean = {name: weight.detach().clone() for name, weight in self._weights() if config.train.ema_decay}
@@ -63,8 +60,10 @@ class Learner:
 
     def loss(self, batch: Batch, adding_up: bool) -> Loss:
         """The loss of a micro-batch; with `adding_up`, its gradient ends those of this update, in all processes."""
-        if isinstance(self._loss, FSDPModule):
-            self._loss.set_requires_gradient_sync(adding_up)
+        if self._sharded:
+            from heed.training.shards import add_up_gradients
+
+            add_up_gradients(cast(BatchLoss, self._loss), adding_up)
         batch = batch.to(self.workers.device)
         with autocast(self.config.train.precision, self.workers.device):
             return Loss(*self._loss(batch.src_BS, batch.tgt_in_BT, batch.tgt_out_BT))
@@ -77,7 +76,7 @@ class Learner:
 
     def gradient_norm(self) -> float:
         norm = nn.utils.get_total_norm([w.grad for _, w in self._weights() if w.grad is not None], foreach=True)
-        return float(_whole(norm))
+        return float(self._whole(norm))
 
     def apply_gradient(self, rate: float, step: int) -> None:
         """Update number `step`."""
@@ -107,7 +106,8 @@ class Learner:
             scaler = self.scaler.state_dict()
             groups["scaler"] = {key: torch.tensor(scaler[key]) for key in ("scale", "_growth_tracker")}
         return {
-            group: {name: _whole(tensor).cpu() for name, tensor in tensors.items()} for group, tensors in groups.items()
+            group: {name: self._whole(tensor).cpu() for name, tensor in tensors.items()}
+            for group, tensors in groups.items()
         }
 
     def load(self, state: State, name: str) -> None:
@@ -116,24 +116,26 @@ class Learner:
             CheckpointError: weights that do not fit; `name` is what to call them.
         """
         own = self.model.state_dict()
-        weights = {key: _like(own[key], tensor) if key in own else tensor for key, tensor in state["model"].items()}
+        weights = {
+            key: self._like(own[key], tensor) if key in own else tensor for key, tensor in state["model"].items()
+        }
         load_weights(self.model, weights, name)
         for key, weight in self._weights():
             self.optimizer.state[weight] = {
                 "step": state["optimizer"][f"{key}/step"].to(weight.device, copy=True),
-                **{moment: _like(weight, state["optimizer"][f"{key}/{moment}"]) for moment in _MOMENTS},
+                **{moment: self._like(weight, state["optimizer"][f"{key}/{moment}"]) for moment in _MOMENTS},
             }
             if self.mean:
-                self.mean[key] = _like(weight, state["mean"][key])
+                self.mean[key] = self._like(weight, state["mean"][key])
         if self.scaler.is_enabled():
             found = {key: value.item() for key, value in state["scaler"].items()}
             self.scaler.load_state_dict({**self.scaler.state_dict(), **found})
 
     def plain_model(self) -> Transformer:
         """The model as one process has it, to translate with. All processes must ask together."""
-        if not (isinstance(self._loss, FSDPModule) or self.config.train.compile):
+        if not (self._sharded or self.config.train.compile):
             return self.model
-        weights = {name: _whole(tensor) for name, tensor in self.model.state_dict().items()}
+        weights = {name: self._whole(tensor) for name, tensor in self.model.state_dict().items()}
         model = Transformer(self.config.model, self.model.vocab_size).to(self.workers.device)
         model.load_state_dict(weights)
         return model
@@ -141,38 +143,32 @@ class Learner:
     def _weights(self) -> Iterator[tuple[str, nn.Parameter]]:
         return self.model.named_parameters()
 
+    def _spread(self, loss: BatchLoss) -> nn.Module:
+        """Over the processes, as the config says."""
+        if self.config.train.compile:
+            for layer in (*self.model.encoder, *self.model.decoder):
+                layer.compile(dynamic=True)
+        if self._sharded:
+            from heed.training.shards import shard
 
-def _spread(loss: BatchLoss, config: TrainConfig, workers: Workers) -> nn.Module:
-    """Over the processes, as the config says."""
-    model = loss.model
-    layers = [*model.encoder, *model.decoder]
-    if config.compile:
-        for layer in layers:
-            layer.compile(dynamic=True)
-    if workers.size == 1:
+            shard(loss)
+        elif self.workers.size > 1:
+            on_gpu = self.workers.device.type == "cuda"
+            return DistributedDataParallel(loss, device_ids=[self.workers.device] if on_gpu else None)
         return loss
-    if not config.sharded:
-        return DistributedDataParallel(loss, device_ids=[workers.device] if workers.device.type == "cuda" else None)
-    # Keys and values are views, which nothing here writes to.
-    warnings.filterwarnings("ignore", message="FSDP2-wrapped module .* returned a view tensor")
-    for layer in layers:
-        if isinstance(layer, DecoderLayer):
-            # Its keys and values are made before the layer is called, so it is gathered by itself.
-            fully_shard(layer.cross_attention)
-            register_fsdp_forward_method(layer.cross_attention, "keys_values")
-        fully_shard(layer)
-    fully_shard(loss)
-    return loss
 
+    def _whole(self, tensor: Tensor) -> Tensor:
+        """All processes' shares of a tensor put together."""
+        if not self._sharded:
+            return tensor
+        from heed.training.shards import whole
 
-def _whole(tensor: Tensor) -> Tensor:
-    """All processes' shares of a tensor put together."""
-    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+        return whole(tensor)
 
+    def _like(self, own: Tensor, whole: Tensor) -> Tensor:
+        """The whole as `own` is kept: this process's share of it, on its device."""
+        if not self._sharded:
+            return whole.to(own.device, copy=True)
+        from heed.training.shards import like
 
-def _like(own: Tensor, whole: Tensor) -> Tensor:
-    """The whole as `own` is kept: this process's share of it, on its device."""
-    if isinstance(own, DTensor):
-        # Every process has read the whole, so there is nothing to send.
-        return distribute_tensor(whole.to(own.device), own.device_mesh, own.placements, src_data_rank=None)
-    return whole.to(own.device, copy=True)
+        return like(own, whole)
