@@ -1,6 +1,6 @@
 """The map of the code, read from the imports with `ast`.
 
-errors | symbols < durable | lock < config < text | model | evaluate | grammar < data | decode < checkpoint < run
+errors | symbols < lock < durable < config < text | model | evaluate | grammar < data | decode < checkpoint < run
        < translator | export < inspect | training < serve | paper < cli
 """
 
@@ -19,7 +19,8 @@ SOURCE = Path(heed.__file__).parent
 # A package may import what stands in an earlier row, never a sibling in its own.
 ORDER = [
     ["errors", "symbols"],
-    ["durable", "lock"],
+    ["lock"],
+    ["durable"],
     ["config"],
     ["text", "model", "evaluate", "grammar"],
     ["data", "decode"],

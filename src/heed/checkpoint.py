@@ -31,7 +31,7 @@ FORMAT = 2  # of run folders; raised when an older heed could not read a newer o
 
 def write_checkpoint(path: Path, tensors: Mapping[str, Mapping[str, Tensor]], info: Mapping[str, Any]) -> None:
     """Write `tensors` (a safetensors file for each name) and `info` as the folder `path`."""
-    with new_folder(path) as folder:
+    with new_folder(path, replacing=True) as folder:
         checksums = {}
         for name, group in tensors.items():
             file = folder / f"{name}.safetensors"
@@ -123,6 +123,8 @@ def _damaged(file: Path) -> DamageError:
 
 def _safetensors(tensors: Mapping[str, Tensor]) -> Iterator[Any]:
     """The safetensors format, one tensor after the other: the library would first copy all of them into one string."""
+    # Wide numbers first, for alignment; then by name: the same tensors are the same bytes, in whatever order they come.
+    tensors = dict(sorted(tensors.items(), key=lambda item: (-item[1].itemsize, item[0])))
     header: dict[str, Any] = {}
     end = 0
     for key, tensor in tensors.items():

@@ -9,11 +9,12 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from heed.errors import CheckpointError, DamageError
+from heed.lock import FolderLock, alone_in
 
 MANIFEST = "manifest.json"
 
@@ -46,11 +47,11 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def new_folder(path: Path) -> Iterator[Path]:
+def new_folder(path: Path, replacing: bool = False) -> Iterator[Path]:
     """A folder to fill, beside its place; when the block ends well it is put into place, else it is removed.
 
-    Whoever fills it flushes each file (`write_through`). One that stood there before is renamed out of the way first,
-    and deleted last.
+    Whoever fills it flushes each file (`write_through`). If something stands in its place by then, that is an OSError;
+    or, `replacing`, it is renamed out of the way first, and deleted last.
     """
     beside, before = path.with_name(f".{path.name}.new"), path.with_name(f".{path.name}.old")
     for leftover in (beside, before):
@@ -59,7 +60,7 @@ def new_folder(path: Path) -> Iterator[Path]:
         beside.mkdir(parents=True)
         yield beside
         sync_folder(beside)
-        if path.exists():
+        if replacing and path.exists():
             os.rename(path, before)
         os.rename(beside, path)
         sync_folder(path.parent)
@@ -69,6 +70,33 @@ def new_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(beside, ignore_errors=True)  # a full disk needs the space
         raise
     shutil.rmtree(before, ignore_errors=True)
+
+
+@contextmanager
+def new_folder_alone(path: Path, replacing: bool = False) -> Iterator[tuple[Path, FolderLock]]:
+    """A `new_folder` that takes long to fill, so another process might begin to; and its lock, held.
+
+    The lock goes into place with the folder, and is given back if that fails.
+
+    Raises:
+        CheckpointError: another process is filling it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = None
+    try:
+        with ExitStack() as stack:
+            with alone_in(path.parent):
+                if FolderLock.is_held(path.with_name(f".{path.name}.new")):
+                    raise CheckpointError(
+                        f"{path}: another process is making it; wait until it has ended, or name another folder"
+                    )
+                folder = stack.enter_context(new_folder(path, replacing))
+                lock = FolderLock.acquire(folder)
+            yield folder, lock
+    except BaseException:
+        if lock is not None:
+            lock.release()
+        raise
 
 
 def delete_folder(path: Path) -> None:

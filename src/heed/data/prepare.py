@@ -11,7 +11,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from queue import SimpleQueue
@@ -24,9 +24,9 @@ from heed.data.corpus import ParallelText
 from heed.data.encode import LENGTH, Block, BlockEncoder, Encoded
 from heed.data.store import NUMBER, PairStore, StoreWriter, TextFile
 from heed.data.worker import Worker
-from heed.durable import new_folder
-from heed.errors import CheckpointError, DataError
-from heed.lock import FolderLock
+from heed.durable import new_folder_alone
+from heed.errors import DataError
+from heed.lock import NAME as LOCK
 from heed.text.lines import reading
 from heed.text.tokenizer import Tokenizer
 
@@ -58,7 +58,7 @@ def prepare(
         text.count()  # refuses what can be read only once
     files = [_ReadFile(path) for path in (text.source, text.target) if path]
     with (
-        _new_folder_alone(folder) as new,
+        new_folder_alone(folder, replacing=True) as (new, lock),
         StoreWriter(new, tokenizer) as writer,
         closing(_blocks(text, files)) as blocks,
         closing(_encoded(text, tokenizer, blocks, processes or available_cores())) as encoded,
@@ -79,29 +79,14 @@ def prepare(
         if done == 0:
             text.count()  # says which file is empty
         writer.finish([file.as_read() for file in files], learnt)
+        (new / LOCK).unlink()
+    lock.release()
     return PairStore.open(folder)
 
 
 def available_cores() -> int:
     """The cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@contextmanager
-def _new_folder_alone(folder: Path) -> Iterator[Path]:
-    """`new_folder`, unless another process is filling it."""
-    if FolderLock.is_held(folder.with_name(f".{folder.name}.new")):
-        raise DataError(f"{folder}: another process is preparing it; wait until it has ended, or name another folder")
-    with new_folder(folder) as new:
-        lock = None
-        with suppress(CheckpointError):  # a file system without locks: then people must take care themselves
-            lock = FolderLock.acquire(new)
-        try:
-            yield new
-            (new / "lock").unlink(missing_ok=True)
-        finally:
-            if lock is not None:
-                lock.release()
 
 
 # --- encoding, here or elsewhere --------------------------------------------------------------------------------

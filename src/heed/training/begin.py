@@ -12,7 +12,7 @@ from heed.config import Config
 from heed.data.corpus import ParallelText, evenly_spaced_lines
 from heed.data.prepare import prepare
 from heed.data.store import PairStore
-from heed.durable import checksum, new_folder
+from heed.durable import checksum, new_folder_alone
 from heed.errors import CheckpointError, ConfigError, DataError
 from heed.lock import FolderLock
 from heed.run import RunFolder
@@ -30,11 +30,6 @@ def make_run(config: Config, out: Path, say: Callable[[str], None]) -> FolderLoc
         CheckpointError: the folder exists already.
     """
     RunFolder.refuse_existing(out)
-    beside = out.with_name(f".{out.name}.new")
-    if FolderLock.is_held(beside):
-        raise CheckpointError(
-            f"{out}: another process is making this run right now; wait for it, or name another folder"
-        )
     if config.data.prepared:
         PairStore.open(Path(config.data.prepared))
         tokenizer = Tokenizer.load(Path(config.data.prepared) / "tokenizer.model")
@@ -49,19 +44,14 @@ def make_run(config: Config, out: Path, say: Callable[[str], None]) -> FolderLoc
             "nothing to train on: give --source and --target (data.train_source, data.train_target), "
             "or --data with a folder made by `heed prepare`"
         )
-    lock = None
     try:
-        with new_folder(out) as folder:
-            lock = FolderLock.acquire(folder)  # it moves into place with the folder
+        with new_folder_alone(out) as (folder, lock):
+            RunFolder.refuse_existing(out)  # that was minutes ago
             run = RunFolder.create(folder, config, tokenizer)
             remake_corpus(run)
             open_corpus(run)
-    except BaseException as error:
-        if lock is not None:
-            lock.release()
-        if isinstance(error, OSError):
-            raise CheckpointError(f"{out}: cannot be written ({error.strerror})") from error
-        raise
+    except OSError as error:
+        raise CheckpointError(f"{out}: cannot be written ({error.strerror})") from error
     return lock
 
 

@@ -5,6 +5,7 @@ the weights, the optimizer's state and the step number. So a resumed run is the 
 a training goes through the same loop: what only one of them knows, it tells the others (`Workers`).
 """
 
+import math
 import os
 import textwrap
 import time
@@ -86,10 +87,12 @@ def _go_on(
         if workers.leads:
             begin.remake_corpus(RunFolder.open(out))
         workers.wait()
-        run = RunFolder.open(out)
-        if longer:
-            run.config = build_config(run.config, ("resume", {"train": longer}))
-        return _Training(run, begin.open_corpus(run), begin.read_validation(run.config), workers).go_on(restore)
+        with workers.agreeing():  # a file may be missing on one of many machines
+            run = RunFolder.open(out)
+            if longer:
+                run.config = build_config(run.config, ("resume", {"train": longer}))
+            store, valid = begin.open_corpus(run), begin.read_validation(run.config)
+        return _Training(run, store, valid, workers).go_on(restore)
     finally:
         if lock is not None:
             lock.release()
@@ -259,7 +262,7 @@ class _Training:
             f"validation at {name}: perplexity {found.perplexity:.2f}, BLEU {found.bleu:.2f}{samples}",
             step=self.progress.step,
             of=name,
-            perplexity=found.perplexity,
+            perplexity=found.perplexity if math.isfinite(found.perplexity) else None,
             bleu=found.bleu,
             samples=[asdict(one) for one in found.samples],
             seconds=round(seconds, 2),

@@ -30,6 +30,8 @@ class Validation:
 
     def better_than(self, other: "Validation | None") -> bool:
         """By BLEU; perplexity decides between equals, as between the zeros of the first steps."""
+        if not math.isfinite(self.perplexity):  # weights that are no numbers
+            return False
         return other is None or (self.bleu, -self.perplexity) > (other.bleu, -other.perplexity)
 
 

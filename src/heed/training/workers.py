@@ -5,6 +5,7 @@ disk) is told to the others here, and each message is a meeting point all proces
 """
 
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import TypeVar
 import torch
 import torch.distributed as dist
 
-from heed.errors import TrainingError
+from heed.errors import HeedError, TrainingError
 
 T = TypeVar("T")
 
@@ -69,6 +70,29 @@ class Workers:
         if self.size > 1:
             dist.barrier(self.waiting_room)
 
+    @contextmanager
+    def agreeing(self) -> Iterator[None]:
+        """What goes wrong in one process within, goes wrong in all of them, by name."""
+        if self.size == 1:
+            yield
+            return
+        fault: HeedError | None = None
+        try:
+            yield
+        except HeedError as error:
+            fault = error
+        faults = self.gather(None if fault is None else (socket.gethostname(), str(fault)))
+        first = next((one for one in enumerate(faults) if one[1] is not None), None)
+        if first is None:
+            return
+        rank, (host, message) = first  # type: ignore[misc]
+        if fault is not None and rank == 0:
+            raise fault
+        raise TrainingError(
+            f"process {rank} on {host}: {message} (all processes must see run folder and texts: on many machines, "
+            "put them on a file system they share)"
+        )
+
     def _reduce(self, values: tuple[float, ...] | list[float], how: "dist.ReduceOp.RedOpType") -> list[float]:
         if self.size == 1:
             return list(values)
@@ -96,11 +120,18 @@ def all_workers() -> Iterator[Workers]:
         if not (isinstance(error, dist.DistError) or "gloo" in str(error)):
             raise
         raise TrainingError(
-            f"process {rank} of {size} has lost the others: {str(error).splitlines()[0]}. If none of them "
+            f"process {rank} of {size} has lost the others: {_peer_words(error)}. If none of them "
             "says why, it was killed; resume, or let torchrun do it with --max-restarts"
         ) from error
     finally:
         dist.destroy_process_group()
+
+
+def _peer_words(error: RuntimeError) -> str:
+    """Of a page about transports and their sources, what happened."""
+    text = str(error)
+    found = next((words for words in ("Connection closed by peer", "Connection reset by peer") if words in text), None)
+    return found or text.splitlines()[0]
 
 
 def is_restart() -> bool:
