@@ -19,7 +19,7 @@ from heed.data.corpus import ParallelText
 from heed.data.encode import id_type
 from heed.data.prepare import prepare
 from heed.data.store import PairStore, Sequences
-from heed.errors import DataError
+from heed.errors import CheckpointError, DataError
 from heed.symbols import EOS
 from heed.text.tokenizer import Tokenizer
 from tests.data.corpora import children, contents, is_running, random_lines, write_pair
@@ -297,7 +297,7 @@ def test_two_processes_do_not_fill_one_folder(tmp_path: Path, words: Tokenizer, 
     refused: list[str] = []
 
     def second(done: int) -> None:
-        with pytest.raises(DataError) as caught:
+        with pytest.raises(CheckpointError) as caught:
             prepare(many, words, tmp_path / "store")
         refused.append(str(caught.value))
 

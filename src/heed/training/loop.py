@@ -59,7 +59,7 @@ def train(config: Config, out: str | Path) -> Outcome:
     """
     out = Path(out)
     with all_workers() as workers:
-        going_on = workers.from_leader(is_restart() and (out / "config.json").exists())
+        going_on = workers.any(is_restart())[0] and workers.from_leader((out / "config.json").exists())
         lock = None
         if workers.leads and not going_on:
             lock = begin.make_run(config, out, _log(None, config, workers).say)

@@ -112,9 +112,9 @@ def all_workers() -> Iterator[Workers]:
     if size == 1:
         yield Workers(0, 1, device)
         return
-    dist.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo")
+    n_here = int(os.environ.get("LOCAL_WORLD_SIZE", size))
     try:
-        n_here = int(os.environ.get("LOCAL_WORLD_SIZE", size))
+        _meet(rank, size, n_here, "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo")
         yield Workers(rank, size, device, n_here, dist.new_group(timeout=_PATIENCE, backend="gloo"))
     except RuntimeError as error:  # gloo has no kind of error of its own
         if not (isinstance(error, dist.DistError) or "gloo" in str(error)):
@@ -124,7 +124,20 @@ def all_workers() -> Iterator[Workers]:
             "says why, it was killed; resume, or let torchrun do it with --max-restarts"
         ) from error
     finally:
-        dist.destroy_process_group()
+        if dist.is_initialized():
+            dist.destroy_process_group()
+
+
+def _meet(rank: int, size: int, n_here: int, backend: str) -> None:
+    if n_here < size:
+        dist.init_process_group(backend)
+        return
+    # torchrun keeps its address book from one attempt to the next, with those in it that are dead by now
+    # (pytorch#135712), so each attempt gets pages of its own. Hosts count attempts each for itself: for several, there
+    # is a setting of torchrun's (docs/cluster.md).
+    store, _, _ = next(dist.rendezvous("env://", rank, size))  # type: ignore[attr-defined]
+    attempt = dist.PrefixStore(f"attempt-{_restarts()}", store)  # type: ignore[attr-defined]
+    dist.init_process_group(backend, store=attempt, rank=rank, world_size=size)
 
 
 def _peer_words(error: RuntimeError) -> str:
@@ -135,5 +148,9 @@ def _peer_words(error: RuntimeError) -> str:
 
 
 def is_restart() -> bool:
-    """Has `torchrun --max-restarts` started this command again, after a process was lost?"""
-    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0)) > 0
+    """Has `torchrun --max-restarts` started this command again on this host, after a process was lost?"""
+    return _restarts() > 0
+
+
+def _restarts() -> int:
+    return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0))
