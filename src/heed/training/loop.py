@@ -114,7 +114,7 @@ class _Training:
         self.n_parameters = sum(parameter.numel() for parameter in self.learner.model.parameters())
         texts = {
             "training": Text(self._text_names(), store.checksum),
-            "validation": Text(f"{config.data.valid_source} {config.data.valid_target}", checksum(json_bytes(valid))),
+            "validation": Text(_valid_names(config), checksum(json_bytes(valid))),
         }
         self.keeper = Keeper(run, self.learner, self.log, self.stop, texts)
         self.progress = Progress()
@@ -151,8 +151,8 @@ class _Training:
             raise ConfigError(
                 f"train.max_steps = {self.config.train.max_steps}, but {self.run.path} is at step {self.progress.step}"
             )
-        if self.workers.leads:
-            self.run.change_config(self.config)  # longer, perhaps
+        if self.workers.leads and self.config != RunFolder.open(self.run.path).config:
+            self.run.change_config(self.config)  # for longer than it says
 
     def _train(self) -> str:
         """All the steps there are to make; returns why they ended."""
@@ -401,6 +401,11 @@ class _Training:
 
     def _fits(self, pair: tuple[str, str]) -> bool:
         return all(len(ids) <= self.config.model.max_length for ids in self.run.tokenizer.encode_ids(pair))
+
+
+def _valid_names(config: Config) -> str:
+    given = [path for path in (config.data.valid_source, config.data.valid_target) if path]
+    return " and ".join(given) or "data.valid_source, which is empty"
 
 
 def _log(events_path: Path | None, config: Config, workers: Workers) -> Log:
