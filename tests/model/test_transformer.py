@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from heed.model.dropout import Dropout
 from heed.model.transformer import AttentionWeights, Transformer
 from tests.conftest import VOCABULARY, shapes_checked, small_config
 from tests.model.reference import transformer as reference
@@ -74,7 +75,8 @@ def test_dropout_is_in_the_published_places_only():
     model = Transformer(small_config(dropout=0.37), VOCABULARY).train()
     calls = []
     for module in model.modules():
-        if isinstance(module, torch.nn.Dropout):
+        assert not isinstance(module, torch.nn.Dropout)
+        if isinstance(module, Dropout):
             assert module.p == 0.37
             module.register_forward_hook(lambda *_: calls.append(1))
     model(torch.tensor([SOURCE]), torch.tensor([TARGET_IN]))

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from heed.model.attention import CrossAttention, SelfAttention
 from heed.model.cache import Cache
+from heed.model.dropout import Dropout
 from heed.model.feedforward import FeedForward
 
 Norm = Literal["post", "pre"]
@@ -21,7 +22,7 @@ class Residual(nn.Module):
         super().__init__()
         self.post = norm == "post"
         self.norm = nn.LayerNorm(d_model, eps=1e-6)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def before(self, x_BLD: Tensor) -> Tensor:
         """What the sub-layer gets to see."""

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from heed.config import ModelConfig
 from heed.model.cache import Cache, Memory
+from heed.model.dropout import Dropout
 from heed.model.embedding import SharedEmbedding
 from heed.model.layers import DecoderLayer, EncoderLayer
 from heed.model.masks import causal_mask, padding_mask
@@ -44,7 +45,7 @@ class Transformer(nn.Module):
         # One more than the longest sentence, for the end symbol.
         self.source_positions = positions(d_model, config.max_length + 1)
         self.target_positions = positions(d_model, config.max_length + 1)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         self.encoder = nn.ModuleList(EncoderLayer(*blocks) for _ in range(config.encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(*blocks) for _ in range(config.decoder_layers))
         # Post-norm layers end in a norm already.
