@@ -79,6 +79,9 @@ class Group:
             if self._code(rank) == RUNNING:  # not reaped, so its number is still its own
                 os.kill(self.pids[rank], number)
 
+    def has_ended(self) -> bool:
+        return self._code(0) != RUNNING
+
     def wait(self, limit: float = LIMIT) -> Ended:
         deadline = time.monotonic() + limit
         while RUNNING in (codes := [self._code(rank) for rank in range(len(self.pids))]):
@@ -181,7 +184,7 @@ class Torchrun:
             found = [pid for pid, words in self._marked() if f"RANK={rank}" in words]
             return max(found, default=None)  # helpers it may start have later numbers, but a shared session
 
-        pid = wait_for(find, f"process of rank {rank}")
+        pid = wait_for(find, f"process of rank {rank}", self)
         return os.getsid(pid)  # torchrun starts every worker as the head of a session
 
     def wait(self, limit: float = 2 * LIMIT) -> int:
@@ -189,6 +192,9 @@ class Torchrun:
             return self.process.wait(limit)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"hangs after {limit:.0f} s\n{self.said()[-3000:]}") from None
+
+    def has_ended(self) -> bool:
+        return self.process.poll() is not None
 
     def living(self) -> list[int]:
         return [pid for pid, _ in self._marked()]
@@ -198,9 +204,8 @@ class Torchrun:
             for pid in living:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            if self.process.pid in living:
-                self.process.wait()
             time.sleep(0.02)
+        self.process.wait()
 
     def _marked(self) -> Iterator[tuple[int, list[str]]]:
         for folder in Path("/proc").iterdir():
@@ -211,10 +216,12 @@ class Torchrun:
                         yield int(folder.name), words
 
 
-def wait_for(find: Callable[[], T | None], what: str, limit: float = LIMIT) -> T:
+def wait_for(find: Callable[[], T | None], what: str, of: "Group | Torchrun | None" = None, limit: float = LIMIT) -> T:
+    """Until there is such a thing; `of` is who must live to make it."""
     deadline = time.monotonic() + limit
     while not (found := find()):
-        assert time.monotonic() < deadline, f"no {what} after {limit:.0f} s"
+        if time.monotonic() > deadline or (of is not None and of.has_ended() and not find()):
+            raise AssertionError(f"no {what}; {'' if of is None else of.said()}")
         time.sleep(0.01)
     return found
 
@@ -272,6 +279,7 @@ def _server(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     folder = tmp_path_factory.mktemp("warm")
     warm_up = ["train", *texts(corpus, "train", "valid"), "--preset", "tiny", *settings(**CHANGES)]
     server = Server(folder, [*warm_up, "--out", str(folder / "warm")])
+    server.order("ready")
     yield server, folder
     server.close()
 
@@ -360,5 +368,5 @@ def events_of(run: Path, kind: str | None = None) -> list[dict[str, object]]:
     return [record for record in records if kind in (None, record["event"])]
 
 
-def wait_for_step(run: Path, step: int) -> None:
-    wait_for(lambda: any(int(str(one["step"])) >= step for one in events_of(run, "step")), f"step {step} in {run}")
+def wait_for_step(run: Path, step: int, of: Group | Torchrun) -> None:
+    wait_for(lambda: any(int(str(one["step"])) >= step for one in events_of(run, "step")), f"step {step}", of)

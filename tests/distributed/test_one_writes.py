@@ -49,7 +49,7 @@ def test_the_second_process_writes_nothing(training: Training, tmp_path: Path, k
 def test_the_first_holds_the_lock_and_speaks(training: Training, tmp_path: Path) -> None:
     run = tmp_path / "run"
     group = training.start(2, run, *LONG)
-    wait_for_step(run, 2)
+    wait_for_step(run, 2, group)
     assert FolderLock.is_held(run)
     assert json.loads((run / "lock").read_text())["pid"] == group.pids[0]
     ended = group.wait()
@@ -63,7 +63,7 @@ def test_the_first_holds_the_lock_and_speaks(training: Training, tmp_path: Path)
 def test_a_folder_in_use_is_refused(training: Training, tmp_path: Path) -> None:
     run = tmp_path / "run"
     group = training.start(2, run, *LONG)
-    wait_for_step(run, 1)
+    wait_for_step(run, 1, group)
     ended = training.server.start(2, "train", "--resume", run).wait(30)
     assert 0 not in ended.codes
     assert "".join(ended.said).count(f"in use by process {group.pids[0]} on") == 1

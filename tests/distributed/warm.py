@@ -2,8 +2,8 @@
 
 Reads orders from standard input, a JSON list a line. `["start", environment, arguments, said]` forks a process that
 runs `heed` with these arguments, as `torchrun` would have started it with this environment; everything it says goes to
-the file `said`. `["poll", pid]` asks for its end. Each order is answered with a number: the process, or the exit code
-(negative: the signal it died of; RUNNING: there is none yet).
+the file `said`. `["poll", pid]` asks for its end, `["ready"]` for nothing. Each order is answered with a number: the
+process, or the exit code (negative: the signal it died of; RUNNING: there is none yet).
 
 What a test asks for beside that stands in the environment, too:
 HEED_TEST_GATE      a file: wait until it is there
@@ -81,6 +81,8 @@ def serve() -> None:
             case ["poll", pid]:
                 ended, status = os.waitpid(pid, os.WNOHANG)
                 answer = os.waitstatus_to_exitcode(status) if ended else RUNNING
+            case ["ready"]:
+                answer = 0
         print(answer, flush=True)
 
 
