@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from heed.durable import write_manifest
-from tests.cli.conftest import write_lines
+from tests.cli.conftest import COMMAND, ENVIRONMENT, write_lines
 from tests.faults.conftest import Training, arguments, assert_same_run, hidden_files
 
 LAST, BEFORE = "step-00000004", "step-00000002"
@@ -181,6 +182,35 @@ def test_killed_between_two_renames_the_old_one_is_put_back(training: Training, 
     assert_same_run(run, whole)
 
 
+def test_a_damaged_corpus_is_refused_and_made_again(training: Training, run: Path, whole: Path) -> None:
+    for path in sorted((run / "data").iterdir()):
+        if path.stat().st_size == 0:
+            continue
+        content = path.read_bytes()
+        flip(path, 0.5, 0)
+        ended = training.resume(run)
+        assert ended.code == 1, ended.said
+        assert str(path) in ended.said and f"delete the folder {run / 'data'}" in ended.said
+        path.write_bytes(content)
+    shutil.rmtree(run / "data")
+    ended = training.resume(run)
+    assert ended.code == 0, ended.said
+    assert_same_run(run, whole)
+
+
+def test_a_rotten_older_checkpoint_is_left_out_of_the_average(training: Training, run: Path, whole: Path) -> None:
+    """The newest is whole, so the weights come out the same; what cannot be averaged is said."""
+    training.resume(run)
+    shutil.rmtree(run / "checkpoints" / "average-00000006")
+    flip(run / "checkpoints" / LAST / "model.safetensors", 0.5, 1)
+    ended = training.resume(run)
+    assert ended.code == 0, ended.said
+    assert any(line.startswith("warning: ") and LAST in line and "average" in line for line in ended.said.splitlines())
+    last = "checkpoints/step-00000006/model.safetensors"
+    assert (run / last).read_bytes() == (whole / last).read_bytes()
+    assert json.loads((run / "best.json").read_bytes())["checkpoint"] == "step-00000006"
+
+
 # --- best.json, events.jsonl -------------------------------------------------------------------------------
 
 
@@ -287,6 +317,15 @@ def test_changed_text_is_refused_by_name(
     assert ended.code == 1, ended.said
     assert name in ended.said
     assert contents(run) == before
+
+
+def test_another_number_of_threads_is_said(run: Path) -> None:
+    """Sums in another order have other last digits."""
+    done = subprocess.run(
+        [COMMAND, "train", "--resume", run], env={**ENVIRONMENT, "OMP_NUM_THREADS": "2"}, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^warning: this run has had threads 1, now 2", done.stderr, re.MULTILINE)
 
 
 def test_clocks_make_no_difference(training: Training, run: Path, whole: Path, corpus: Path) -> None:

@@ -16,25 +16,46 @@ from tests.faults.conftest import Training, assert_same_run, events_of
 @pytest.mark.parametrize("seed", range(6))
 def test_killed_at_random_moments(training: Training, seed: int, tmp_path: Path) -> None:
     """Five kills that hit, in each of six runs."""
-    chance, run = random.Random(seed), tmp_path / "run"
+    killed_at_random(training, training.whole, [], 5, 0.8 * training.seconds, seed, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_two_hundred_kills(training: Training, tmp_path: Path) -> None:
+    """Of longer trainings, with more to interrupt."""
+    long = ["--set", "train.max_steps=60", "--set", "train.save_every=4", "--set", "train.validate_every=10"]
+    began = time.monotonic()
+    ended = training.train(tmp_path / "whole", *long)
+    assert ended.code == 0, ended.said
+    seconds = time.monotonic() - began
+    killed_at_random(training, tmp_path / "whole", long, 200, 0.5 * seconds, 17, tmp_path)
+
+
+def killed_at_random(
+    training: Training, whole: Path, more: list[str], n: int, seconds: float, seed: int, folder: Path
+) -> None:
+    """Kill trainings until `n` kills have hit, resuming each until it is done."""
+    chance, run, finished = random.Random(seed), folder / "run", 0
     phases: list[str] = []
-    while len(phases) < 5:
-        words = ["--resume", run] if (run / "config.json").exists() else [*training.arguments[1:], "--out", run]
+    while len(phases) < n:
+        words = ["--resume", run] if (run / "config.json").exists() else [*training.arguments[1:], *more, "--out", run]
         before = told_by(run)
         process = training.warm.start("train", *words)
-        time.sleep(chance.uniform(0, 0.8 * training.seconds))
+        time.sleep(chance.uniform(0, seconds))
         process.send(signal.SIGKILL)
         ended = process.wait()
         if ended.code == 0:  # it was quicker: begin another
-            training.assert_finished(run)
+            assert_same_run(run, whole)
             shutil.rmtree(run)
+            finished += 1
             continue
         assert ended.code == -signal.SIGKILL, ended.said
         phases.append(phase_of(run, before))
-    ended = training.go_on(run)
+    ended = training.resume(run) if (run / "config.json").exists() else training.train(run, *more)
     assert ended.code == 0, ended.said
-    training.assert_finished(run)
-    print(f"{len(phases)} kills hit a living process: {', '.join(phases)}")
+    assert_same_run(run, whole)
+    counts = {phase: phases.count(phase) for phase in sorted(set(phases))}
+    print(f"{n} kills hit a living process, in {finished + 1} runs: {counts}")
 
 
 def told_by(run: Path) -> int:
