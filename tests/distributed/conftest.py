@@ -177,15 +177,14 @@ class Torchrun:
     def said(self) -> str:
         return self._said.read_text(encoding="utf-8")
 
+    def find_worker(self, rank: int) -> int | None:
+        """The process of a rank, if it has one."""
+        found = [pid for pid, words in self._marked() if f"RANK={rank}" in words]
+        return os.getsid(found[0]) if found else None  # torchrun starts every worker as the head of a session
+
     def worker(self, rank: int) -> int:
-        """The process of a rank, as soon as there is one."""
-
-        def find() -> int | None:
-            found = [pid for pid, words in self._marked() if f"RANK={rank}" in words]
-            return max(found, default=None)  # helpers it may start have later numbers, but a shared session
-
-        pid = wait_for(find, f"process of rank {rank}", self)
-        return os.getsid(pid)  # torchrun starts every worker as the head of a session
+        """The same, as soon as there is one."""
+        return wait_for(lambda: self.find_worker(rank), f"process of rank {rank}", self)
 
     def wait(self, limit: float = 2 * LIMIT) -> int:
         try:

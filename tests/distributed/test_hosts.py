@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,7 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.distributed.conftest import SHARDED, Torchrun, Training, Whole, assert_same_end
+from tests.distributed.conftest import (
+    LONG,
+    SHARDED,
+    Torchrun,
+    Training,
+    Whole,
+    assert_same_end,
+    events_of,
+    wait_for_step,
+)
 
 ADDRESSES = ["10.213.77.1", "10.213.77.2"]
 
@@ -43,24 +53,48 @@ def hosts() -> Iterator[list[tuple[str, str]]]:
                 ip("netns", "del", space)
 
 
+@contextlib.contextmanager
+def torchrun_on_each(
+    hosts: list[tuple[str, str]], folder: Path, *words: str, options: tuple[str, ...] = ()
+) -> Iterator[list[Torchrun]]:
+    started: list[Torchrun] = []
+    try:
+        for n, (space, card) in enumerate(hosts):
+            command = ["ip", "netns", "exec", space, sys.executable, "-m", "torch.distributed.run", "--nnodes=2"]
+            command += ["--nproc-per-node=1", "--rdzv-backend=c10d", f"--rdzv-endpoint={ADDRESSES[0]}:29400"]
+            command += [f"--rdzv-conf=is_host={1 - n}", f"--local-addr={ADDRESSES[n]}", "--rdzv-id=heed", *options]
+            environment = {"GLOO_SOCKET_IFNAME": card, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+            started.append(Torchrun(folder / f"host-{n}", [*command, "-m", "heed", *words], environment))
+        yield started
+    finally:
+        for one in started:
+            one.kill()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [[], SHARDED], ids=["ddp", "sharded"])
 def test_two_hosts(
     training: Training, hosts: list[tuple[str, str]], whole: Whole, tmp_path: Path, kind: list[str]
 ) -> None:
     """They come to the very weights of two processes on one host."""
-    run, started = tmp_path / "run", []
-    try:
-        for n, (space, card) in enumerate(hosts):
-            command = ["ip", "netns", "exec", space, sys.executable, "-m", "torch.distributed.run", "--nnodes=2"]
-            command += ["--nproc-per-node=1", "--rdzv-backend=c10d", f"--rdzv-endpoint={ADDRESSES[0]}:29400"]
-            command += [f"--rdzv-conf=is_host={1 - n}", f"--local-addr={ADDRESSES[n]}", "--rdzv-id=heed"]
-            command += ["-m", "heed", *training.arguments, *kind, "--out", str(run)]
-            started.append(Torchrun(tmp_path / f"host-{n}", command, {"GLOO_SOCKET_IFNAME": card}))
+    run = tmp_path / "run"
+    with torchrun_on_each(hosts, tmp_path, *training.arguments, *kind, "--out", str(run)) as started:
         assert [one.wait() for one in started] == [0, 0], "\n".join(one.said() for one in started)
-        said = [one.said() for one in started]
-        assert sorted(text.count("done after 6 steps") for text in said) == [0, 1]
-    finally:
-        for one in started:
-            one.kill()
+        assert sorted(one.said().count("done after 6 steps") for one in started) == [0, 1]
     assert_same_end(run, whole(2, *kind))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("host", [0, 1])
+def test_a_process_of_one_host_is_lost(
+    training: Training, hosts: list[tuple[str, str]], whole: Whole, tmp_path: Path, host: int
+) -> None:
+    """Only its own torchrun counts the restart; both hosts have to take it for one."""
+    run, words = tmp_path / "run", [*training.arguments, *LONG, "--out", str(tmp_path / "run")]
+    with torchrun_on_each(hosts, tmp_path, *words, options=("--max-restarts=3",)) as started:
+        wait_for_step(run, 5, started[0])
+        worker = next(pid for rank in (0, 1) if (pid := started[host].find_worker(rank)))
+        os.kill(worker, signal.SIGKILL)
+        assert [one.wait() for one in started] == [0, 0], "\n".join(one.said() for one in started)
+    assert len(events_of(run, "resume")) == 1
+    assert_same_end(run, whole(2, *LONG))
