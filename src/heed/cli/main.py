@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 import heed
-from heed.cli import check_resume, demo, doctor, evaluate, plot, prepare, runs, score, train, translate
+from heed.cli import check_resume, demo, doctor, evaluate, export, plot, prepare, runs, score, train, translate
 from heed.errors import ConfigError, HeedError
 
 VERBS = {
@@ -20,6 +20,7 @@ VERBS = {
     "translate": translate,
     "evaluate": evaluate,
     "score": score,
+    "export": export,
     "runs": runs,
     "plot": plot,
     "check-resume": check_resume,

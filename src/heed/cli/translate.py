@@ -5,13 +5,17 @@ import json
 import queue
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from heed.export.engine import Engine, EngineTranslation
     from heed.translator import Translation
+
+    AnyTranslation = Translation | EngineTranslation
 
 HELP = "translate lines from standard input to standard output"
 
@@ -48,6 +52,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scores", action="store_true", help="write each line as score, tab, text")
     parser.add_argument("--prefixes", metavar="FILE", help="line n is what the translation of line n must begin with")
     parser.add_argument("--json", action="store_true", help="write each line as a JSON object")
+    parser.add_argument(
+        "--engine",
+        choices=["torch", "ctranslate2", "auto"],
+        default="torch",
+        help="who computes: torch (default), ctranslate2, or auto: ctranslate2 where it is installed and able",
+    )
 
 
 def configure_model(parser: argparse.ArgumentParser) -> None:
@@ -61,19 +71,13 @@ def configure_model(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from heed.decode.sampling import Sampling
     from heed.errors import ConfigError, DataError
     from heed.text.lines import decode_lines, read_lines
-    from heed.translator import load
 
     if args.greedy and args.beam not in (None, 1):
         raise ConfigError(f"--greedy and --beam {args.beam} contradict each other; give one of them")
-    try:
-        drawing = Sampling(args.temperature, args.top_k, args.top_p, args.seed) if args.sample else None
-    except ValueError as error:
-        raise ConfigError(f"--sample: {error}") from None
     refuse_overwriting(args.output, args.input, args.prefixes)
-    translator = load(*args.model, checkpoint=args.checkpoint)
+    translate = _translator(args)
     prefixes = None if args.prefixes is None else read_lines(args.prefixes)
     if args.input == "-":
         # A stream of our own: Python aborts at exit if a thread still waits inside sys.stdin.
@@ -86,16 +90,7 @@ def run(args: argparse.Namespace) -> int:
             forced = None if prefixes is None else list(islice(prefixes, len(lines)))
             if forced is not None and len(forced) < len(lines):
                 raise DataError(f"{args.prefixes}: has {number + len(forced):,} lines, the input has more")
-            translations = translator.translate(
-                lines,
-                beam=1 if args.greedy else args.beam,
-                alpha=args.alpha,
-                n_best=args.n_best,
-                sampling=drawing,
-                prefixes=forced,
-                first_number=number,
-            )
-            for line, translation in zip(lines, translations, strict=True):
+            for line, translation in zip(lines, translate(lines, forced, number), strict=True):
                 number += 1
                 for text in _shown(args, number, line, translation):
                     out.write(text + "\n")
@@ -104,6 +99,53 @@ def run(args: argparse.Namespace) -> int:
     if prefixes is not None and (left := sum(1 for _ in prefixes)):
         raise DataError(f"{args.prefixes}: has {number + left:,} lines, the input has only {number:,}")
     return 0
+
+
+def _translator(args: argparse.Namespace) -> "Callable[[list[str], list[str] | None, int], Sequence[AnyTranslation]]":
+    """Whoever translates, as a function of lines, their prefixes and the first one's number."""
+    options = {"beam": 1 if args.greedy else args.beam, "alpha": args.alpha, "n_best": args.n_best}
+    engine = None if args.engine == "torch" else _ctranslate2(args)
+    if engine is not None:
+        return lambda lines, prefixes, number: engine.translate(lines, **options)
+
+    from heed.decode.sampling import Sampling
+    from heed.errors import ConfigError
+    from heed.translator import load
+
+    try:
+        drawing = Sampling(args.temperature, args.top_k, args.top_p, args.seed) if args.sample else None
+    except ValueError as error:
+        raise ConfigError(f"--sample: {error}") from None
+    translator = load(*args.model, checkpoint=args.checkpoint)
+    return lambda lines, prefixes, number: translator.translate(
+        lines, sampling=drawing, prefixes=prefixes, first_number=number, **options
+    )
+
+
+def _ctranslate2(args: argparse.Namespace) -> "Engine | None":
+    """The engine, or with `--engine auto` None where it cannot do what is asked."""
+    from heed.errors import ConfigError
+
+    reasons = {
+        "it is not installed (pip install 'heed[ctranslate2]')": find_spec("ctranslate2") is None,
+        "--sample would draw other samples": args.sample,
+        "--prefixes are not forced piece by piece": args.prefixes is not None,
+        "several models make no ensemble": len(args.model) > 1,
+    }
+    if reason := next((reason for reason, holds in reasons.items() if holds), None):
+        if args.engine == "auto":
+            return None
+        raise ConfigError(f"--engine ctranslate2: {reason}; leave out --engine, or that")
+
+    from heed.export.kept import open_engine
+
+    try:
+        return open_engine(Path(args.model[0]), args.checkpoint)
+    except OSError as error:
+        if args.engine != "auto":
+            raise
+        print(f"no export for CTranslate2 ({error}); translating with torch", file=sys.stderr)
+        return None
 
 
 def refuse_overwriting(output: str | Path | None, *inputs: str | None) -> None:
@@ -115,7 +157,7 @@ def refuse_overwriting(output: str | Path | None, *inputs: str | None) -> None:
             raise ConfigError(f"--output {output} is a file that is being read; give it another name")
 
 
-def _shown(args: argparse.Namespace, number: int, line: str, translation: "Translation") -> Iterator[str]:
+def _shown(args: argparse.Namespace, number: int, line: str, translation: "AnyTranslation") -> Iterator[str]:
     several = translation.alternatives or (translation,)
     if args.json:
         yield json.dumps({"line": number, "source": line, **_plain(translation, several)}, ensure_ascii=False)
@@ -126,8 +168,8 @@ def _shown(args: argparse.Namespace, number: int, line: str, translation: "Trans
         yield f"{translation.score:.4f}\t{translation.text}" if args.scores else translation.text
 
 
-def _plain(translation: "Translation", several: tuple["Translation", ...]) -> dict[str, Any]:
-    def one(it: "Translation") -> dict[str, Any]:
+def _plain(translation: "AnyTranslation", several: "Sequence[AnyTranslation]") -> dict[str, Any]:
+    def one(it: "AnyTranslation") -> dict[str, Any]:
         return {"text": it.text, "score": it.score, "log_probability": it.log_probability, "pieces": it.pieces}
 
     more = {"alternatives": [one(it) for it in several[1:]]} if len(several) > 1 else {}
@@ -140,7 +182,7 @@ def _plain(translation: "Translation", several: tuple["Translation", ...]) -> di
     }
 
 
-def _warn(number: int, translation: "Translation") -> None:
+def _warn(number: int, translation: "AnyTranslation") -> None:
     if translation.cuts:
         where = ", ".join(sorted(set(translation.cuts)))
         print(

@@ -37,11 +37,10 @@ def kept_floats(model: ModelConfig) -> int:
     d, a, c = model.d_model, model.h * model.key_size, model.h * model.value_size
     mask = d // 4 if model.dropout else 0  # one byte each
     residual = 2 * d + mask  # the sum that is normalised, and what comes of it
-    self_attention = 2 * a + 3 * c + residual  # queries, keys, values, context twice
-    cross_attention = 2 * a + 3 * c + residual
+    attention = 2 * a + 2 * c + residual  # queries, keys, values, context
     feed_forward = model.d_ff + residual
-    encoder = model.encoder_layers * (self_attention + feed_forward)
-    decoder = model.decoder_layers * (self_attention + cross_attention + feed_forward)
+    encoder = model.encoder_layers * (attention + feed_forward)
+    decoder = model.decoder_layers * (2 * attention + feed_forward)
     return encoder + decoder + 2 * (2 * d + mask)
 
 
