@@ -49,6 +49,7 @@ CHANGES = dict(
 EXACT = {"HEED_TEST_FLOAT64": "1"}
 PLAIN = ["--set", "model.dropout=0"]
 SHARDED = ["--set", "train.sharded=true"]
+SLOW_SHARDED = pytest.param(SHARDED, marks=pytest.mark.slow)
 LONG = [
     *("--set", "train.max_steps=40", "--set", "train.save_every=10", "--set", "train.validate_every=20"),
     *("--set", "train.micro_batch_tokens=150"),

@@ -38,9 +38,10 @@ def resumed_at_the_last_checkpoint(run: Path) -> list[int]:
     return steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rank", "kind"),
-    [(1, []), pytest.param(0, [], marks=pytest.mark.slow), pytest.param(1, SHARDED, marks=pytest.mark.slow)],
+    [(1, []), (0, []), (1, SHARDED)],
     ids=["ddp-1", "ddp-0", "sharded-1"],
 )
 def test_a_lost_process(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from heed.lock import FolderLock
-from tests.distributed.conftest import LONG, SHARDED, Training, wait_for_step
+from tests.distributed.conftest import LONG, SLOW_SHARDED, Training, wait_for_step
 from tests.distributed.strace import attach, skip_without_strace
 
 CHANGING = (
@@ -29,7 +29,7 @@ def changes(log: Path, run: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("kind", [[], SHARDED], ids=["ddp", "sharded"])
+@pytest.mark.parametrize("kind", [[], SLOW_SHARDED], ids=["ddp", "sharded"])
 def test_the_second_process_writes_nothing(training: Training, tmp_path: Path, kind: list[str]) -> None:
     skip_without_strace()
     run, gate, logs = tmp_path / "run", tmp_path / "gate", [tmp_path / f"strace-{rank}" for rank in (0, 1)]

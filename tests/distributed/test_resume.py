@@ -11,6 +11,7 @@ from tests.cli.conftest import letters, settings
 from tests.distributed.conftest import (
     LONG,
     SHARDED,
+    SLOW_SHARDED,
     Ended,
     Group,
     Torchrun,
@@ -29,8 +30,11 @@ from tests.distributed.strace import attach, skip_without_strace
 LARGE = settings(model__d_model=256, model__d_ff=512, model__max_length=12)
 
 
-@pytest.mark.parametrize("kind", [[], SHARDED], ids=["ddp", "sharded"])
-@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize(
+    ("n", "kind"),
+    [(2, []), (3, []), (2, SHARDED), pytest.param(3, SHARDED, marks=pytest.mark.slow)],
+    ids=["2-ddp", "3-ddp", "2-sharded", "3-sharded"],
+)
 def test_killed_and_resumed(training: Training, whole: Whole, tmp_path: Path, n: int, kind: list[str]) -> None:
     """With three processes the order of a sum counts: (a + b) + c is not a + (b + c)."""
     group = training.start(n, tmp_path / "run", *kind, *LONG)
@@ -82,7 +86,7 @@ def assert_stopped(ended: Ended, run: Path) -> None:
 
 
 @pytest.mark.parametrize(("number", "rank"), [(signal.SIGTERM, 1), (signal.SIGINT, 0)], ids=["TERM-1", "INT-0"])
-@pytest.mark.parametrize("kind", [[], SHARDED], ids=["ddp", "sharded"])
+@pytest.mark.parametrize("kind", [[], SLOW_SHARDED], ids=["ddp", "sharded"])
 def test_one_is_asked_and_all_stop(
     training: Training, whole: Whole, tmp_path: Path, kind: list[str], number: signal.Signals, rank: int
 ) -> None:

@@ -98,10 +98,8 @@ def test_a_run_goes_on_with_another_number_of_processes(
     assert_close(run, whole(1, *PLAIN, exact=True), 6)
 
 
-@pytest.mark.parametrize("kind", [[], SHARDED], ids=["ddp", "sharded"])
-def test_what_several_processes_made_translates(whole: Whole, tmp_path: Path, kind: list[str]) -> None:
-    """In one process, and as a run of one process does that has the same weights."""
-    many, one = whole(2, *PLAIN, *kind), whole(1, *PLAIN)
+def test_what_a_sharded_training_made_translates(whole: Whole) -> None:
+    many, one = whole(2, *SHARDED), whole(1)
     assert {path.name for path in many.iterdir()} == {path.name for path in one.iterdir()}
     lines = letters(7, 4)
     done = heed("translate", "--model", many, given="".join(f"{line}\n" for line in lines))
