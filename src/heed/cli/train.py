@@ -40,12 +40,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    # Until training begins, which has something to save, being asked to stop is as Ctrl-C.
+    before = signal.signal(signal.SIGTERM, _stop)
+    try:
+        return _train(args)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _train(args: argparse.Namespace) -> int:
     from heed.config import Config, build_config, parse_overrides, preset, read_config
     from heed.errors import ConfigError
     from heed.training.memory import keep_freed_memory
 
     keep_freed_memory()
-    signal.signal(signal.SIGTERM, _stop)  # until training begins, which has something to save
     files = {
         "train_source": args.source,
         "train_target": args.target,
