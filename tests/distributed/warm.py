@@ -12,8 +12,10 @@ HEED_TEST_FLOAT64   compute in float64, so that "equal" can mean equal to many d
 HEED_TEST_POISON    steps at which this process's gradient is infinite, though its loss is not
 """
 
+import ctypes
 import json
 import os
+import signal
 import sys
 import time
 import traceback
@@ -23,6 +25,7 @@ import torch
 from heed.cli.main import main
 
 RUNNING = 1000
+LIBC, PR_SET_PDEATHSIG = ctypes.CDLL(None), 1
 
 
 def child(environment: dict[str, str], arguments: list[str], said: str) -> int:
@@ -73,6 +76,7 @@ def serve() -> None:
             case ["start", environment, arguments, said]:
                 answer = os.fork()
                 if answer == 0:
+                    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # not to outlive a test run that is killed
                     os.setpgid(0, 0)
                     code = child(environment, arguments, said)
                     sys.stdout.flush()
