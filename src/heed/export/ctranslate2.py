@@ -1,0 +1,122 @@
+"""A folder that CTranslate2 translates with, written by its own classes.
+
+Everything of the model can be told to it: pre- or post-norm, the layer norm's epsilon, the zero vector that decoding
+starts from, positions as a table, heads of any width. What its search does otherwise stands in `heed.export.engine`.
+"""
+
+import math
+import os
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from heed.config import DecodeConfig, ModelConfig
+from heed.durable import write_through
+from heed.errors import ConfigError
+from heed.export.heads import widened
+from heed.model.attention import MultiHeadAttention
+from heed.model.feedforward import FeedForward
+from heed.model.layers import DecoderLayer, EncoderLayer
+from heed.model.positions import LearnedPositions, sinusoids
+from heed.model.transformer import Transformer
+from heed.symbols import EOS, PAD, UNK
+from heed.text.tokenizer import Tokenizer
+
+_POSITIONS = 4096  # of the table: past its end, CTranslate2 raises an error
+
+
+def write_ctranslate2(
+    folder: Path, model: Transformer, tokenizer: Tokenizer, decode: DecodeConfig, int8: bool = False
+) -> None:
+    """Fill an empty folder: the model, its vocabulary, and the tokenizer that makes its pieces.
+
+    Raises:
+        ConfigError: CTranslate2 is not installed.
+    """
+    spec = _specification(model, tokenizer, decode)
+    spec.validate()
+    spec.optimize(quantization="int8" if int8 else "float32")
+    spec.save(str(folder))
+    for file in folder.iterdir():
+        with open(file, "rb") as written:
+            os.fsync(written.fileno())
+    write_through(folder / "tokenizer.model", [tokenizer.model])
+
+
+def _specification(model: Transformer, tokenizer: Tokenizer, decode: DecodeConfig) -> Any:
+    try:
+        from ctranslate2.specs import TransformerSpec
+    except ImportError:
+        raise ConfigError("CTranslate2 is not installed; install it with: pip install 'heed[ctranslate2]'") from None
+    config = model.config
+    spec = TransformerSpec.from_config(
+        (config.encoder_layers, config.decoder_layers), config.h, pre_norm=config.norm == "pre"
+    )
+    embedding_VD = _array(model.embedding.weight)
+    spec.encoder.embeddings[0].weight = embedding_VD
+    spec.decoder.embeddings.weight = embedding_VD
+    spec.decoder.projection.weight = embedding_VD
+    spec.decoder.start_from_zero_embedding = True
+    spec.encoder.position_encodings.encodings = _positions(model.source_positions, config, decode)
+    spec.decoder.position_encodings.encodings = _positions(model.target_positions, config, decode)
+    for encoder_layer, there in zip(cast("list[EncoderLayer]", model.encoder), spec.encoder.layer, strict=True):
+        _set_attention(there.self_attention, encoder_layer.self_attention, config)
+        _set_feed_forward(there.ffn, encoder_layer.feed_forward)
+        _set_norm(there.self_attention.layer_norm, encoder_layer.self_attention_residual.norm)
+        _set_norm(there.ffn.layer_norm, encoder_layer.feed_forward_residual.norm)
+    for layer, there in zip(cast("list[DecoderLayer]", model.decoder), spec.decoder.layer, strict=True):
+        _set_attention(there.self_attention, layer.self_attention, config)
+        _set_attention(there.attention, layer.cross_attention, config)
+        _set_feed_forward(there.ffn, layer.feed_forward)
+        _set_norm(there.self_attention.layer_norm, layer.self_attention_residual.norm)
+        _set_norm(there.attention.layer_norm, layer.cross_attention_residual.norm)
+        _set_norm(there.ffn.layer_norm, layer.feed_forward_residual.norm)
+    for stack, norm in ((spec.encoder, model.encoder_norm), (spec.decoder, model.decoder_norm)):
+        if isinstance(norm, nn.LayerNorm):
+            _set_norm(stack.layer_norm, norm)
+
+    pieces = tokenizer.pieces(range(len(tokenizer)))
+    spec.register_source_vocabulary(pieces)
+    spec.register_target_vocabulary(pieces)
+    spec.config.layer_norm_epsilon = 1e-6
+    spec.config.add_source_eos = True
+    spec.config.eos_token = pieces[EOS]
+    spec.config.unk_token = pieces[UNK]
+    # There is no start symbol; what stands here is never seen, because decoding starts from the zero vector.
+    spec.config.bos_token = spec.config.decoder_start_token = pieces[PAD]
+    return spec
+
+
+def _set_attention(there: Any, ours: MultiHeadAttention, config: ModelConfig) -> None:
+    """Queries, keys and values by one matrix; over the encoder's output, keys and values by one."""
+    width = max(config.key_size, config.value_size)
+    q, k, v = (_array(widened(w.weight, config.h, width)) for w in (ours.w_q, ours.w_k, ours.w_v))
+    *made, output = there.linear
+    for linear, weights in zip(made, ([q, k, v],) if len(made) == 1 else ([q], [k, v]), strict=True):
+        linear.weight = np.concatenate(weights)
+    output.weight = _array(widened(ours.w_o.weight.T, config.h, width).T)
+    there.queries_scale = 1 / math.sqrt(config.key_size)
+
+
+def _set_feed_forward(there: Any, ours: FeedForward) -> None:
+    for linear, layer in ((there.linear_0, ours.w_1), (there.linear_1, ours.w_2)):
+        linear.weight, linear.bias = _array(layer.weight), _array(layer.bias)
+
+
+def _set_norm(there: Any, ours: nn.LayerNorm) -> None:
+    there.gamma, there.beta = _array(ours.weight), _array(ours.bias)
+
+
+def _positions(ours: nn.Module, config: ModelConfig, decode: DecodeConfig) -> NDArray[np.float32]:
+    if isinstance(ours, LearnedPositions):
+        return _array(ours.weight)
+    return _array(sinusoids(max(_POSITIONS, config.max_length + 1 + decode.extra_length), config.d_model))
+
+
+def _array(tensor: Tensor) -> NDArray[np.float32]:
+    # A copy, because quantising multiplies in place.
+    array: NDArray[np.float32] = tensor.detach().float().numpy().copy()
+    return array

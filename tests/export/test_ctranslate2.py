@@ -1,0 +1,89 @@
+"""What CTranslate2 computes with an exported model is what the model computes."""
+
+import json
+from pathlib import Path
+
+import ctranslate2
+import numpy as np
+import pytest
+import torch
+
+from heed.config import DecodeConfig
+from heed.data.batch import batch_of_ids
+from heed.export.ctranslate2 import write_ctranslate2
+from heed.model.transformer import Transformer
+from heed.text.tokenizer import Tokenizer
+from tests.export.conftest import BUILDS, TEXTS, random_model
+
+DECODE = DecodeConfig()
+
+
+def theirs(folder: Path, tokenizer: Tokenizer, sources: list[str], targets: list[str]) -> list[list[float]]:
+    """Log-probabilities of each target piece and the end, by CTranslate2."""
+    pieces = [[tokenizer.pieces(ids) for ids in tokenizer.encode_ids(side)] for side in (sources, targets)]
+    scored = ctranslate2.Translator(str(folder), intra_threads=1).score_batch(*pieces, max_input_length=0)
+    return [one.log_probs for one in scored]
+
+
+@torch.inference_mode()
+def ours(model: Transformer, tokenizer: Tokenizer, sources: list[str], targets: list[str]) -> list[list[float]]:
+    found = []
+    for source, target in zip(*map(tokenizer.encode_ids, (sources, targets)), strict=True):
+        batch = batch_of_ids([source], [target])
+        logprobs_BTV = model(batch.src_BS, batch.tgt_in_BT).log_softmax(-1)
+        found.append(logprobs_BTV[0].gather(-1, batch.tgt_out_BT[0].unsqueeze(-1)).squeeze(-1).tolist())
+    return found
+
+
+def assert_close(some: list[list[float]], others: list[list[float]], within: float) -> None:
+    assert [len(one) for one in some] == [len(one) for one in others]
+    for one, other in zip(some, others, strict=True):
+        np.testing.assert_allclose(one, other, atol=within, rtol=0)
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_the_same_probabilities(build: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    model = random_model(tokenizer, **BUILDS[build])
+    write_ctranslate2(tmp_path, model, tokenizer, DECODE)
+    targets = TEXTS[::-1]
+    assert_close(theirs(tmp_path, tokenizer, TEXTS, targets), ours(model, tokenizer, TEXTS, targets), 2e-5)
+
+
+def test_far_positions(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """The model was built for 60; its sinusoids go on, and so does the table."""
+    model = random_model(tokenizer)
+    write_ctranslate2(tmp_path, model, tokenizer, DECODE)
+    long = ["dog " * 700]
+    assert_close(theirs(tmp_path, tokenizer, long, long), ours(model, tokenizer, long, long), 1e-4)
+
+
+def test_the_table_is_as_long_as_translations_may_be(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    model = random_model(tokenizer)
+    write_ctranslate2(tmp_path, model, tokenizer, DecodeConfig(extra_length=5000))
+    result = ctranslate2.Translator(str(tmp_path), intra_threads=1).translate_batch(
+        [["\u2581"]], beam_size=1, max_decoding_length=5001, min_decoding_length=5001
+    )
+    assert len(result[0].hypotheses[0]) == 5001
+
+
+def test_eight_bits(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    model = random_model(tokenizer)
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    for name, int8 in (("whole", False), ("eighth", True)):
+        (tmp_path / name).mkdir()
+        write_ctranslate2(tmp_path / name, model, tokenizer, DECODE, int8)
+    # CTranslate2 quantises in place: not in our place.
+    assert all(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())
+    variables = [(tmp_path / name / "model.bin").read_bytes() for name in ("whole", "eighth")]
+    assert b"weight_scale" not in variables[0] and b"weight_scale" in variables[1]
+    exact, rough = (theirs(tmp_path / name, tokenizer, TEXTS, TEXTS) for name in ("whole", "eighth"))
+    assert_close(exact, rough, 0.5)
+    assert exact != rough
+
+
+def test_the_folder(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    write_ctranslate2(tmp_path, random_model(tokenizer), tokenizer, DECODE)
+    assert ctranslate2.contains_model(str(tmp_path))
+    vocabulary = json.loads((tmp_path / "shared_vocabulary.json").read_text(encoding="utf-8"))
+    assert vocabulary == tokenizer.pieces(range(len(tokenizer)))
+    assert (tmp_path / "tokenizer.model").read_bytes() == tokenizer.model

@@ -1,0 +1,168 @@
+"""CTranslate2 in the place of torch gives what torch gives, line for line."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from heed.errors import CheckpointError, DecodeError
+from heed.export.engine import Engine
+from heed.export.kept import open_engine
+from heed.lock import FolderLock
+from heed.text.tokenizer import Tokenizer
+from heed.translator import Translator, load
+from tests.cli.conftest import TrainRun, letters
+
+HARD = ["a b c d", "", "   ", "nul \x00 byte a b", "\u2028", "👩‍👩‍👧 é", "d c b a", "a", "a b, c d. " * 40, "ab" * 100]
+
+
+@pytest.fixture(scope="module")
+def translator(learnt: Path) -> Translator:
+    return load(learnt)
+
+
+@pytest.fixture(scope="module")
+def engine(learnt: Path) -> Engine:
+    return open_engine(learnt)
+
+
+@pytest.fixture
+def copy(learnt: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(learnt, tmp_path / "run", ignore=shutil.ignore_patterns("export")))
+
+
+# --- the same translations --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("beam", "alpha"), [(1, 0.6), (4, 0.6), (4, 0.0), (4, 2.0), (7, 0.6)])
+def test_the_same_as_torch(engine: Engine, translator: Translator, beam: int, alpha: float) -> None:
+    texts = letters(11, 150)
+    found = engine.translate(texts, beam=beam, alpha=alpha)
+    expected = translator.translate(texts, beam=beam, alpha=alpha)
+    assert len({one.text for one in expected}) > 50
+    assert [one.text for one in found] == [one.text for one in expected]
+    for one, other in zip(found, expected, strict=True):
+        assert (one.pieces, one.source_pieces, one.finished) == (other.pieces, other.source_pieces, other.finished)
+        # PAD and UNK hold a share of a minute model's probability; CTranslate2 gives it to the others.
+        assert one.log_probability == pytest.approx(other.log_probability, abs=0.02)
+        assert one.score == pytest.approx(other.score, abs=0.02)
+
+
+def test_the_n_best(engine: Engine, translator: Translator) -> None:
+    texts = letters(12, 60)
+    found, expected = (one.translate(texts, n_best=3) for one in (engine, translator))
+    same = [
+        [a.text for a in one.alternatives] == [b.text for b in other.alternatives]
+        for one, other in zip(found, expected, strict=True)
+    ]
+    assert all(len(one.alternatives) == 3 and one.alternatives[0].text == one.text for one in found)
+    assert sum(same) >= 0.95 * len(same)  # near ties, and what CTranslate2 drops of more than `beam`
+
+
+def test_hard_lines_keep_count_and_order(engine: Engine, translator: Translator) -> None:
+    found, expected = engine.translate(HARD), translator.translate(HARD)
+    assert [one.text for one in found] == [one.text for one in expected]
+    assert [one.cuts for one in found] == [one.cuts for one in expected]
+    assert [one.finished for one in found] == [one.finished for one in expected]
+    assert any(len(one.cuts) > 1 for one in found)
+    assert [found[i].text for i in (1, 2, 4)] == ["", "", ""]
+
+
+@pytest.mark.parametrize("extra_length", [0, 1])
+def test_at_the_length_limit(train_run: TrainRun, extra_length: int) -> None:
+    """Hardly trained and cut short: finished hypotheses go before unfinished ones."""
+    run = train_run(train__max_steps=30, decode__extra_length=extra_length).path
+    texts = letters(13, 60)
+    found, expected = open_engine(run).translate(texts), load(run).translate(texts)
+    assert {one.finished for one in expected} == {True, False}
+    assert [(one.text, one.finished) for one in found] == [(one.text, one.finished) for one in expected]
+
+
+def test_learned_positions_end(train_run: TrainRun) -> None:
+    run = train_run(model__positions="learned", model__max_length=12, train__max_steps=30, decode__extra_length=50).path
+    texts = ["a b c d a b c d a b c d", "a b c d a b c d a b c d a b c d"]
+    found, expected = open_engine(run).translate(texts), load(run).translate(texts)
+    assert [one.text for one in found] == [one.text for one in expected]
+
+
+@pytest.mark.parametrize("wrong", [{"beam": 0}, {"alpha": -1.0}, {"n_best": 0}, {"beam": 2, "n_best": 3}])
+def test_requests_that_cannot_be(engine: Engine, translator: Translator, wrong: dict[str, int]) -> None:
+    messages = []
+    for one in (engine, translator):
+        with pytest.raises(DecodeError) as caught:
+            one.translate(["a"], **wrong)  # type: ignore[arg-type]
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
+# --- the export a run keeps -------------------------------------------------------------------------------
+
+
+def made(run: Path) -> int:
+    """Changes whenever the export is made anew."""
+    return (run / "export" / "ctranslate2-float32" / "model.bin").stat().st_ino
+
+
+def damage(folder: Path) -> None:
+    content = bytearray((folder / "model.bin").read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / "model.bin").write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        damage,
+        lambda folder: (folder / "manifest.json").unlink(),
+        lambda folder: (folder / "shared_vocabulary.json").unlink(),
+        lambda folder: (folder / "manifest.json").write_text("{}"),
+    ],
+    ids=["a flipped bit", "no manifest", "a file gone", "another manifest"],
+)
+def test_made_once_and_again_when_damaged(copy: Path, harm: Callable[[Path], None]) -> None:
+    expected = [one.text for one in open_engine(copy).translate(letters(3, 5))]
+    first = made(copy)
+    open_engine(copy)
+    assert made(copy) == first
+    harm(copy / "export" / "ctranslate2-float32")
+    assert [one.text for one in open_engine(copy).translate(letters(3, 5))] == expected
+    open_engine(copy)  # whole again: would raise or be made again otherwise
+    assert sorted(path.name for path in (copy / "export").iterdir()) == ["ctranslate2-float32"]
+
+
+def test_made_again_for_another_checkpoint(copy: Path) -> None:
+    texts = letters(3, 40)
+    names = sorted(path.name for path in (copy / "checkpoints").glob("step-*"))
+    for name in (names[0], names[-1], "last", "best"):
+        found, expected = open_engine(copy, name).translate(texts), load(copy, checkpoint=name).translate(texts)
+        assert [one.text for one in found] == [one.text for one in expected]
+    texts_of = [[one.text for one in load(copy, checkpoint=name).translate(texts)] for name in (names[0], names[-1])]
+    assert texts_of[0] != texts_of[1]
+
+
+def test_the_wrong_vocabulary_is_noticed(copy: Path, tokenizer: Tokenizer) -> None:
+    open_engine(copy)
+    (copy / "tokenizer.model").write_bytes(tokenizer.model)
+    with pytest.raises(CheckpointError, match="another vocabulary"):
+        open_engine(copy)
+
+
+def test_no_run_folder(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="no such run folder"):
+        open_engine(tmp_path / "none")
+    with pytest.raises(CheckpointError, match="not a run folder"):
+        open_engine(tmp_path)
+
+
+def test_no_such_checkpoint(copy: Path) -> None:
+    with pytest.raises(CheckpointError, match='no checkpoint "nonsense"; there are: best, last'):
+        open_engine(copy, "nonsense")
+
+
+def test_two_do_not_make_it_at_once(copy: Path) -> None:
+    beside = copy / "export" / ".ctranslate2-float32.new"
+    beside.mkdir(parents=True)
+    with FolderLock.acquire(beside), pytest.raises(CheckpointError, match="another process is making it"):
+        open_engine(copy)
+    open_engine(copy)
