@@ -1,0 +1,52 @@
+"""`heed export`: a trained model for other software."""
+
+import argparse
+import sys
+from pathlib import Path
+
+HELP = "write a trained model for other software: Hugging Face transformers, CTranslate2"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Write a trained model as a folder that other software loads: as a Marian model of Hugging Face's\n"
+        "`transformers`, or for CTranslate2. What the other side cannot represent is refused, with the reason."
+    )
+    parser.epilog = (
+        "examples:\n"
+        "  heed export --model runs/x --to huggingface --out x-marian\n"
+        "  heed export --model runs/x --to ctranslate2 --int8 --out x-int8"
+    )
+    parser.add_argument("--model", required=True, type=Path, metavar="FOLDER", help="a run folder")
+    parser.add_argument("--to", required=True, choices=["huggingface", "ctranslate2"], help="who is to read it")
+    parser.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="a folder that does not exist yet")
+    parser.add_argument("--checkpoint", default="best", help="best (default), last, or a name such as step-00000500")
+    parser.add_argument(
+        "--int8", action="store_true", help="with --to ctranslate2: weights of 8 bits, smaller and less exact"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    from heed.durable import new_folder
+    from heed.errors import ConfigError
+    from heed.run import RunFolder
+
+    if args.int8 and args.to != "ctranslate2":
+        raise ConfigError("--int8 goes with --to ctranslate2 only")
+    if args.out.exists():
+        raise ConfigError(f"--out {args.out}: exists already; give the name of a new folder")
+    trained = RunFolder.open(args.model)
+    model = trained.load_model(args.checkpoint)
+    with new_folder(args.out) as folder:
+        if args.to == "huggingface":
+            from heed.export.huggingface import write_huggingface
+
+            write_huggingface(folder, model, trained.tokenizer, trained.config.decode)
+        else:
+            from heed.export.ctranslate2 import write_ctranslate2
+
+            write_ctranslate2(folder, model, trained.tokenizer, trained.config.decode, args.int8)
+    size = sum(file.stat().st_size for file in args.out.iterdir())
+    name = trained.checkpoint_path(args.checkpoint).name
+    print(f"{args.out}: {name} of {args.model}, {size / 1e6:.1f} MB", file=sys.stderr)
+    return 0
