@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import letters, settings
+from tests.cli.conftest import letters
 from tests.distributed.conftest import (
     LONG,
     SHARDED,
@@ -27,7 +27,7 @@ from tests.distributed.conftest import (
 from tests.distributed.strace import attach, skip_without_strace
 
 # Several buckets of gradients in DDP, the first of them of one megabyte.
-LARGE = settings(model__d_model=256, model__d_ff=512, model__max_length=12)
+LARGE = ["--set", "model.d_model=256", "--set", "model.d_ff=512"]
 
 
 @pytest.mark.parametrize(
