@@ -85,12 +85,8 @@ class TrainConfig:
     patience: int = 10  # validations without a better one before stopping early; 0: never
     keep_checkpoints: int = 5  # the newest ones kept, at least 2
     average_last: int = 5  # checkpoints averaged at the end (section 6.1); 1: none
-    ema_decay: float = (
-        0.0  # of a running mean of the weights, such as 0.999, tried at the end beside averaging; 0: none
-    )
-    precision: Literal["float32", "bfloat16", "float16"] = (
-        "float32"  # of matrix products, where the device is good at it
-    )
+    ema_decay: float = 0.0  # of a running mean of the weights, such as 0.999, tried at the end; 0: none
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"  # of products, where the device is good at it
     compile: bool = False  # layers through torch.compile: minutes of warm-up, quicker on a GPU
     sharded: bool = False  # with several processes: each keeps a share of the model and optimizer only (FSDP2)
     tensorboard: bool = False  # write events for TensorBoard into the run folder, too

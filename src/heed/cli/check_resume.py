@@ -113,11 +113,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _command(args: argparse.Namespace, folder: Path) -> list[str]:
-    """`heed train` without --out. What the user sets stands last and so counts."""
+    """`heed train` without --out. What the user sets stands last and so counts, but for the number of steps."""
     given = [(option, getattr(args, option[2:].replace("-", "_"))) for option in _DATA]
     given = [(option, value) for option, value in given if value is not None]
     settings = [
-        f"train.max_steps={args.steps}",
         f"train.save_every={max(1, args.steps // 10)}",
         f"train.validate_every={max(1, args.steps // 4)}",
         "train.log_every=1",
@@ -129,7 +128,9 @@ def _command(args: argparse.Namespace, folder: Path) -> list[str]:
     words += [word for pair in given for word in pair]
     if args.preset or args.config is None:
         words += ["--preset", args.preset or "tiny"]
-    return words + [word for setting in (*settings, *args.set) for word in ("--set", setting)]
+    return words + [
+        word for setting in (*settings, *args.set, f"train.max_steps={args.steps}") for word in ("--set", setting)
+    ]
 
 
 def _write_corpus(folder: Path) -> list[tuple[str, str]]:

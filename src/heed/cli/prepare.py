@@ -171,4 +171,5 @@ def _report(args: argparse.Namespace, store: "PairStore", made: dict[str, Any] |
         print(f"left out: {len(store.blank_lines):,} pairs with a blank side (lines {shown})")
     speed = f", {facts['pairs_per_second']:,} pairs/s" if made else ""
     print(f"{facts['bytes'] / 1e6:,.1f} MB in {args.out}{speed}")
-    print(f"next: heed train --data {args.out} --out runs/{args.out.name}")
+    preset = f" --preset {args.preset}" if args.preset else ""
+    print(f"next: heed train --data {args.out}{preset} --out runs/{args.out.name}")

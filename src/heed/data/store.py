@@ -214,6 +214,8 @@ class PairStore:
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
+    if not folder.is_dir():
+        raise DataError(f"{folder}: no such folder; give one made by `heed prepare`")
     if not (folder / MANIFEST).exists():
         raise DataError(
             f"{folder}: not a prepared corpus, there is no {MANIFEST} in it; make one with: "

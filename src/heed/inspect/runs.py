@@ -57,6 +57,8 @@ def state_of(run: Path) -> RunState:
         running = FolderLock.is_held(run)
         max_steps = _max_steps(run)
         if not (run / "events.jsonl").exists():
+            if any((run / "checkpoints").glob("step-*")):
+                raise CheckpointError("events.jsonl: missing; the checkpoints are there")
             return RunState(run, "running" if running else "empty", "no events.jsonl yet", 0, max_steps, size=size)
         history = read_history(run)
     except CheckpointError as error:

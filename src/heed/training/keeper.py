@@ -13,9 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+import heed
 from heed.checkpoint import average, read_all_tensors, read_manifest, read_tensors, verify_checkpoint
 from heed.durable import tidy
-from heed.errors import CheckpointError, DamageError, TrainingError
+from heed.errors import CheckpointError, ConfigError, DamageError, TrainingError
 from heed.run import RunFolder
 from heed.training.learner import Learner
 from heed.training.log import Log
@@ -46,6 +47,7 @@ class Keeper:
         self._wait, self._retry_at = _FIRST_WAIT, float("inf")
         self.best: dict[str, Any] | None = None  # what best.json says, or should say
         self._best_is_written = True
+        self._at_last = False  # there is no more training to go on with
 
     # --- saving -------------------------------------------------------------------------------------------
 
@@ -88,9 +90,15 @@ class Keeper:
         """
         if self._patiently(lambda: self.save(progress)):
             return
+        raise self.cannot_save(progress)
+
+    def cannot_save(self, progress: Progress) -> TrainingError:
         steps = self._run.steps()
-        saved = f"the last checkpoint is that of step {steps[-1]:,}" if steps else "there is no checkpoint"
-        raise TrainingError(f"step {progress.step:,} could not be saved in {self._run.path}; {saved}")
+        saved = f"what is saved is step {steps[-1]:,}" if steps else "nothing is saved"
+        return TrainingError(
+            f"step {progress.step:,} could not be saved in {self._run.path}; {saved}. Make room, then: "
+            f"heed train --resume {self._run.path}"
+        )
 
     def delete_old(self) -> None:
         """Keep the newest regular checkpoints (they are averaged), the very newest, and the best."""
@@ -176,8 +184,9 @@ class Keeper:
         if not failure:
             self._wait, self._retry_at = _FIRST_WAIT, float("inf")
             return True
+        meanwhile = "waiting" if self._at_last else "training goes on"
         self._log.warn(
-            f"could not save {what}: {failure}; training goes on, next try in {self._wait:.0f} s. "
+            f"could not save {what}: {failure}; {meanwhile}, next try in {self._wait:.0f} s. "
             f"Make room in {self._run.path}"
         )
         self._retry_at = time.monotonic() + self._wait
@@ -186,7 +195,7 @@ class Keeper:
 
     def _patiently(self, attempt: Callable[[], bool]) -> bool:
         """Try until it works, for as long as it makes sense."""
-        deadline = time.monotonic() + _AT_LAST
+        self._at_last, deadline = True, time.monotonic() + _AT_LAST
         while not attempt():
             wait = max(0.0, self._retry_at - time.monotonic())
             asked, too_late = self._workers.any(self._stop.asked, time.monotonic() + wait > deadline)
@@ -205,9 +214,17 @@ class Keeper:
         Raises:
             CheckpointError: the run's text or settings have changed, or no checkpoint is whole.
         """
-        if self._workers.leads:
-            tidy(self._run.path / "checkpoints")
-        step = self._workers.from_leader(self._newest_whole() if self._workers.leads else None)
+        newest = None
+        with self._workers.agreeing():
+            if self._workers.leads:
+                tidy(self._run.path / "checkpoints")
+                newest = self._newest_whole()
+        step = self._workers.from_leader(newest)
+        if step is not None and step > self._run.config.train.max_steps:
+            raise ConfigError(
+                f"train.max_steps = {self._run.config.train.max_steps}, but {self._run.path} is at step {step}; "
+                "set it higher, or leave it out"
+            )
         if step is None:
             self._log.event("resume", "no checkpoint yet: beginning at step 0", step=0)
             progress = Progress()
@@ -222,8 +239,10 @@ class Keeper:
         best = self._run.step_path(progress.best_step)
         if progress.best is not None and self._workers.from_leader(best.exists()):
             self.set_best(best.name, progress.best_step, progress.best)
-        elif self._workers.leads:
-            self._run.forget_best()
+        else:
+            with self._workers.agreeing():
+                if self._workers.leads:
+                    self._run.forget_best()
         return progress
 
     def _is_saved(self, progress: Progress) -> bool:
@@ -267,6 +286,7 @@ class Keeper:
     def _machine(self) -> dict[str, Any]:
         """What the last bits of a sum depend on."""
         return {
+            "heed": heed.__version__,
             "torch": torch.__version__,
             "device": self._workers.device.type,
             "threads": torch.get_num_threads(),

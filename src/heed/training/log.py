@@ -54,6 +54,7 @@ class Log:
 
     def _start(self, values: dict[str, Any]) -> None:
         self._batches_per_epoch = values["batches_per_epoch"]
+        self._began = self._window_began = time.monotonic()
         if self._wants_tensorboard and self._path is not None:
             from heed.training.tensorboard import TensorBoard
 
@@ -95,7 +96,7 @@ class Log:
         """After each update: moves the bar; every `log_every` steps an event and, without a bar, a line."""
         now = time.monotonic()
         if self._first_step is None:
-            self._first_step, self._began = step - 1, min(self._began, now)
+            self._first_step = step - 1
         if result.applied:
             self._window.append(result)
         n_tokens = sum(one.n_tokens for one in self._window)
@@ -130,7 +131,12 @@ class Log:
             self._speed_began, self._speed_tokens = now, -n_tokens
         self._speed_tokens += n_tokens
         steps, seconds = step - first - 1, now - self._speed_began
-        if self._speed_told or not steps or (steps < _FIRST_STEPS and seconds < _FIRST_SECONDS):
+        if (
+            self._speed_told
+            or not steps
+            or step == self._max_steps
+            or (steps < _FIRST_STEPS and seconds < _FIRST_SECONDS)
+        ):
             return
         self._speed_told = True
         speed = self._speed_tokens / seconds

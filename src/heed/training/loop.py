@@ -23,7 +23,7 @@ from heed.data.batching import BatchPlan
 from heed.data.corpus import ParallelText, overlap
 from heed.data.store import PairStore
 from heed.durable import checksum, json_bytes
-from heed.errors import ConfigError, TrainingError
+from heed.errors import TrainingError
 from heed.lock import FolderLock
 from heed.model.transformer import Transformer
 from heed.run import RunFolder, load_weights
@@ -32,9 +32,11 @@ from heed.training.keeper import Keeper, Text
 from heed.training.learner import NOTHING, Learner
 from heed.training.log import Log, gigabytes
 from heed.training.memory import fitting, free_memory, peak_memory, predicted_peak, used_memory
+from heed.training.precision import check_precision
 from heed.training.progress import Progress
 from heed.training.step import train_step
 from heed.training.stop import Interrupted, StopRequest
+from heed.training.tensorboard import check_tensorboard
 from heed.training.validate import Validation, validate
 from heed.training.workers import Workers, all_workers, is_restart
 
@@ -59,10 +61,14 @@ def train(config: Config, out: str | Path) -> Outcome:
     """
     out = Path(out)
     with all_workers() as workers:
+        check_precision(config.train.precision, workers.device)
+        if config.train.tensorboard:
+            check_tensorboard()
         going_on = workers.any(is_restart())[0] and workers.from_leader((out / "config.json").exists())
         lock = None
-        if workers.leads and not going_on:
-            lock = begin.make_run(config, out, _log(None, config, workers).say)
+        with workers.agreeing():
+            if workers.leads and not going_on:
+                lock = begin.make_run(config, out, _log(None, config, workers).say)
         return _go_on(out, workers, going_on, lock=lock)
 
 
@@ -80,13 +86,12 @@ def _go_on(
     out: Path, workers: Workers, restore: bool, lock: FolderLock | None = None, longer: dict[str, int] | None = None
 ) -> Outcome:
     """Train in a run folder that is there, in all processes."""
-    if workers.leads and lock is None:
-        RunFolder.open(out)
-        lock = FolderLock.acquire(out)
     try:
-        if workers.leads:
-            begin.remake_corpus(RunFolder.open(out))
-        workers.wait()
+        with workers.agreeing():
+            if workers.leads:
+                begun = RunFolder.open(out)
+                lock = lock or FolderLock.acquire(out)
+                begin.remake_corpus(begun)
         with workers.agreeing():  # a file may be missing on one of many machines
             run = RunFolder.open(out)
             if longer:
@@ -134,11 +139,11 @@ class _Training:
             except Interrupted:
                 reason = "interrupted"
                 if self.progress.step and not self.keeper.save(self.progress):
-                    raise TrainingError(f"step {self.progress.step:,} could not be saved in {self.run.path}") from None
+                    raise self.keeper.cannot_save(self.progress) from None
                 self.log.event(
                     "interrupted",
                     f"stopped and saved at step {self.progress.step:,}\n"
-                    f"go on with: heed train --resume {self.run.path}",
+                    f"go on with: {self._command()} train --resume {self.run.path}",
                     step=self.progress.step,
                 )
             finally:
@@ -147,12 +152,11 @@ class _Training:
 
     def _restore(self) -> None:
         self.progress = self.keeper.restore()
-        if self.config.train.max_steps < self.progress.step:
-            raise ConfigError(
-                f"train.max_steps = {self.config.train.max_steps}, but {self.run.path} is at step {self.progress.step}"
-            )
-        if self.workers.leads and self.config != RunFolder.open(self.run.path).config:
-            self.run.change_config(self.config)  # for longer than it says
+        if self.progress.step == self.config.train.max_steps:
+            self.log.say(f"it has made all its steps; for more: --set train.max_steps={2 * self.progress.step}")
+        with self.workers.agreeing():
+            if self.workers.leads and self.config != RunFolder.open(self.run.path).config:
+                self.run.change_config(self.config)  # for longer than it says
 
     def _train(self) -> str:
         """All the steps there are to make; returns why they ended."""
@@ -369,7 +373,8 @@ class _Training:
         wanted = self.config.train.micro_batch_tokens
         if free is not None:
             fitted = fitting(self.config, self.n_parameters, size, now, free // self.workers.n_here)
-            self.config = self.workers.from_leader(fitted)
+            smallest = min(self.workers.gather(fitted.train.micro_batch_tokens))
+            self.config = replace(self.config, train=replace(self.config.train, micro_batch_tokens=smallest))
         peak = predicted_peak(self.config, self.n_parameters, size, now)
         there = "" if free is None else f" ({gigabytes(free)} free)"
         self.log.event(
@@ -383,8 +388,9 @@ class _Training:
         if fitting_tokens == wanted:
             return
         # Dropout is drawn for each portion, so on another day's free memory it must be the same portions.
-        if self.progress.step == 0 and self.workers.leads:
-            self.run.change_config(self.config)
+        with self.workers.agreeing():
+            if self.progress.step == 0 and self.workers.leads:
+                self.run.change_config(self.config)
         also = (
             ""
             if self.progress.step == 0
@@ -395,6 +401,9 @@ class _Training:
             f"{fitting_tokens:,}. An update sees the same {self.config.train.batch_tokens:,} tokens, "
             f"by gradient accumulation{also}"
         )
+
+    def _command(self) -> str:
+        return "heed" if self.workers.size == 1 else "torchrun (as before) -m heed"
 
     def _text_names(self) -> str:
         return " and ".join(text.path for text in self.store.texts)

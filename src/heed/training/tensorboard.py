@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,18 @@ _SCALARS = {
 }
 
 
+def check_tensorboard() -> None:
+    """
+    Raises:
+        ConfigError: tensorboardX is not installed.
+    """
+    if find_spec("tensorboardX") is None:
+        raise ConfigError(
+            'train.tensorboard needs tensorboardX: pip install "heed[tensorboard]" (or tensorboardX), '
+            "or set train.tensorboard=false; events.jsonl is written in any case"
+        )
+
+
 class TensorBoard:
     """Writes into the folder `tensorboard` of a run."""
 
@@ -22,13 +35,9 @@ class TensorBoard:
         Raises:
             ConfigError: tensorboardX is not installed.
         """
-        try:
-            from tensorboardX import SummaryWriter
-        except ImportError:
-            raise ConfigError(
-                'train.tensorboard needs tensorboardX: pip install "heed[tensorboard]" (or tensorboardX), '
-                "or set train.tensorboard=false; events.jsonl is written in any case"
-            ) from None
+        check_tensorboard()
+        from tensorboardX import SummaryWriter
+
         # Its file names hold the time in seconds only: a quick restart must not write over them.
         self._writer = SummaryWriter(
             str(run_path / "tensorboard"), purge_step=purge_step, flush_secs=10, filename_suffix=f".{os.getpid()}"

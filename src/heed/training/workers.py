@@ -62,24 +62,22 @@ class Workers:
         if self.size == 1:
             return [value]
         gathered: list[T | None] = [None] * self.size
-        dist.all_gather_object(gathered, value)
+        dist.all_gather_object(gathered, value, self.waiting_room)  # some may be long in coming
         return gathered  # type: ignore[return-value]
-
-    def wait(self) -> None:
-        """Until all are here, however long it takes."""
-        if self.size > 1:
-            dist.barrier(self.waiting_room)
 
     @contextmanager
     def agreeing(self) -> Iterator[None]:
-        """What goes wrong in one process within, goes wrong in all of them, by name."""
+        """What goes wrong in one process within, goes wrong in all of them, by name. Nobody leaves before all are done.
+
+        For what only some do, such as writing: those who wait for one that has gone might wait for ever.
+        """
         if self.size == 1:
             yield
             return
-        fault: HeedError | None = None
+        fault: HeedError | OSError | None = None
         try:
             yield
-        except HeedError as error:
+        except (HeedError, OSError) as error:
             fault = error
         faults = self.gather(None if fault is None else (socket.gethostname(), str(fault)))
         first = next((one for one in enumerate(faults) if one[1] is not None), None)
