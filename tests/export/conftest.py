@@ -37,9 +37,10 @@ def random_model(vocabulary: Tokenizer, **build: object) -> Transformer:
     for name, weight in model.named_parameters():
         if "norm" in name or "bias" in name:  # fresh ones are ones and zeros: mistaken for each other, nobody would see
             weight.data += 0.3 * torch.randn_like(weight)
-    # Sublayers add little and norms shrink, so that the norms' epsilon counts.
     for name, weight in model.named_parameters():
-        if "norm.weight" in name or "w_o" in name or "w_2" in name:
-            weight.data *= 0.05
+        if "norm.weight" in name:
+            weight.data *= 0.05  # what comes out is small, so that the next norm's epsilon counts
+        elif "w_q" in name or "w_k" in name:
+            weight.data *= 3  # attention has its favourites, so that its scale counts
     model.embedding.weight.data *= 3
     return model

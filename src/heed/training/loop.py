@@ -7,6 +7,7 @@ a training goes through the same loop: what only one of them knows, it tells the
 
 import math
 import os
+import sys
 import textwrap
 import time
 from dataclasses import asdict, dataclass, replace
@@ -371,10 +372,10 @@ class _Training:
         device, size = self.workers.device, self.workers.size
         now, free = used_memory(device), free_memory(device)
         wanted = self.config.train.micro_batch_tokens
-        if free is not None:
-            fitted = fitting(self.config, self.n_parameters, size, now, free // self.workers.n_here)
-            smallest = min(self.workers.gather(fitted.train.micro_batch_tokens))
-            self.config = replace(self.config, train=replace(self.config.train, micro_batch_tokens=smallest))
+        room = sys.maxsize if free is None else free // self.workers.n_here
+        fitted = fitting(self.config, self.n_parameters, size, now, room)
+        smallest = min(self.workers.gather(fitted.train.micro_batch_tokens))
+        self.config = replace(self.config, train=replace(self.config.train, micro_batch_tokens=smallest))
         peak = predicted_peak(self.config, self.n_parameters, size, now)
         there = "" if free is None else f" ({gigabytes(free)} free)"
         self.log.event(
