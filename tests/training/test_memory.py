@@ -117,7 +117,9 @@ def test_kept_floats_are_what_autograd_keeps() -> None:
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         loss = batch_loss(model, batch, 0.1)
     assert loss.smoothed.requires_grad
-    assert sum(storage.nbytes() for storage in kept.values()) == pytest.approx(4 * kept_floats(config) * n * length, rel=0.1)
+    assert sum(storage.nbytes() for storage in kept.values()) == pytest.approx(
+        4 * kept_floats(config) * n * length, rel=0.1
+    )
 
 
 def test_the_smallest_portion_holds_the_longest_sentence() -> None:
