@@ -112,7 +112,7 @@ class Engine:
             max_input_length=0,  # by default it cuts
             return_scores=True,
             return_end_token=True,
-            
+            disable_unk=True,
             suppress_sequences=[[self._pieces[PAD]]],
         )
         return results
