@@ -25,7 +25,7 @@ TEXTS = ["the quick brown fox", "dog", "der faule Hund springt über 7 Füchse",
 
 @pytest.fixture(scope="session")
 def learnt(train_run: TrainRun) -> Path:
-    """A run that has learnt something: its translations are no two alike."""
+    """A run that has learnt something: different texts have different translations."""
     changes = {"max_steps": 250, "warmup_steps": 60, "learning_rate_factor": 1.0, "save_every": 125, "average_last": 1}
     run: Trained = train_run(**{f"train__{key}": value for key, value in changes.items()})
     return run.path
@@ -37,10 +37,16 @@ def random_model(vocabulary: Tokenizer, **build: object) -> Transformer:
     for name, weight in model.named_parameters():
         if "norm" in name or "bias" in name:  # fresh ones are ones and zeros: mistaken for each other, nobody would see
             weight.data += 0.3 * torch.randn_like(weight)
-    for name, weight in model.named_parameters():
-        if "norm.weight" in name:
-            weight.data *= 0.05  # what comes out is small, so that the next norm's epsilon counts
-        elif "w_q" in name or "w_k" in name:
+        if "w_q" in name or "w_k" in name:
             weight.data *= 3  # attention has its favourites, so that its scale counts
     model.embedding.weight.data *= 3
+    return model
+
+
+def faint_model(vocabulary: Tokenizer) -> Transformer:
+    """What its norms see is so small that their epsilon counts."""
+    model = random_model(vocabulary)
+    for name, weight in model.named_parameters():
+        if "norm" in name or "w_o" in name or "w_2" in name:
+            weight.data *= 0.01
     return model

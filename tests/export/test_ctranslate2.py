@@ -12,8 +12,10 @@ from heed.config import DecodeConfig
 from heed.data.batch import batch_of_ids
 from heed.export.ctranslate2 import write_ctranslate2
 from heed.model.transformer import Transformer
+from heed.run import RunFolder
 from heed.text.tokenizer import Tokenizer
-from tests.export.conftest import BUILDS, TEXTS, random_model
+from tests.cli.conftest import letters
+from tests.export.conftest import BUILDS, TEXTS, faint_model, random_model
 
 DECODE = DecodeConfig()
 
@@ -49,6 +51,12 @@ def test_the_same_probabilities(build: str, tokenizer: Tokenizer, tmp_path: Path
     assert_close(theirs(tmp_path, tokenizer, TEXTS, targets), ours(model, tokenizer, TEXTS, targets), 2e-5)
 
 
+def test_the_same_epsilon(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    model = faint_model(tokenizer)
+    write_ctranslate2(tmp_path, model, tokenizer, DECODE)
+    assert_close(theirs(tmp_path, tokenizer, TEXTS, TEXTS), ours(model, tokenizer, TEXTS, TEXTS), 2e-5)
+
+
 def test_far_positions(tokenizer: Tokenizer, tmp_path: Path) -> None:
     """The model was built for 60; its sinusoids go on, and so does the table."""
     model = random_model(tokenizer)
@@ -66,19 +74,23 @@ def test_the_table_is_as_long_as_translations_may_be(tokenizer: Tokenizer, tmp_p
     assert len(result[0].hypotheses[0]) == 5001
 
 
-def test_eight_bits(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    model = random_model(tokenizer)
+def test_eight_bits(learnt: Path, tmp_path: Path) -> None:
+    run = RunFolder.open(learnt)
+    model = run.load_model()
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     for name, int8 in (("whole", False), ("eighth", True)):
         (tmp_path / name).mkdir()
-        write_ctranslate2(tmp_path / name, model, tokenizer, DECODE, int8)
+        write_ctranslate2(tmp_path / name, model, run.tokenizer, run.config.decode, int8)
     # CTranslate2 quantises in place: not in our place.
     assert all(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())
     variables = [(tmp_path / name / "model.bin").read_bytes() for name in ("whole", "eighth")]
     assert b"weight_scale" not in variables[0] and b"weight_scale" in variables[1]
-    exact, rough = (theirs(tmp_path / name, tokenizer, TEXTS, TEXTS) for name in ("whole", "eighth"))
-    assert_close(exact, rough, 0.5)
+    texts = letters(7, 40)
+    pairs = (texts, [text[::-1] for text in texts])
+    exact, rough = (theirs(tmp_path / name, run.tokenizer, *pairs) for name in ("whole", "eighth"))
     assert exact != rough
+    assert_close(exact, ours(model, run.tokenizer, *pairs), 2e-5)
+    assert_close(rough, exact, 0.5)
 
 
 def test_the_folder(tokenizer: Tokenizer, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""CTranslate2 in the place of torch: texts to translations, order and count kept, several times as fast on a CPU.
+"""CTranslate2 in the place of torch: texts to translations, order and count kept.
 
 Its search keeps the same hypotheses as ours (twice `beam` candidates; those that end among the best `beam` are
 finished; `beam` finished ones are enough) and then ranks them by log P / length^α instead of the paper's

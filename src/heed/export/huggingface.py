@@ -8,7 +8,7 @@ What differs between the two models, and how it is made equal:
     start        Decoding starts from PAD, embedded as zero. The same row before the softmax is not zero, so Marian
                  gets embeddings and projection as separate matrices.
     biases       Marian's attention has them; they are zero.
-    heads        Marian's are d_model / h wide. Narrower ones are filled up with zeros.
+    heads        Marian's are d_model / h wide. Narrower ones are filled up with zeros, and queries scaled, which rounds.
     epsilon      Marian's layer norm has 1e-5, which cannot be set; ours has 1e-6. This remains (docs/export.md).
 """
 
@@ -16,8 +16,8 @@ import math
 from pathlib import Path
 from typing import Any
 
-import safetensors.torch
 import torch
+from safetensors.torch import save
 from torch import Tensor
 
 from heed.config import DecodeConfig, ModelConfig
@@ -42,7 +42,7 @@ def write_huggingface(folder: Path, model: Transformer, tokenizer: Tokenizer, de
     files = {
         "config.json": json_bytes(config),
         "generation_config.json": json_bytes(generation),
-        "model.safetensors": safetensors.torch.save(weights, metadata={"format": "pt"}),
+        "model.safetensors": save(weights, metadata={"format": "pt"}),
         "source.spm": tokenizer.model,
         "target.spm": tokenizer.model,
         "vocab.json": json_bytes({piece: number for number, piece in enumerate(pieces)}),
