@@ -4,15 +4,21 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import ctranslate2
 import pytest
 
+from heed.config import Config, DecodeConfig
 from heed.errors import CheckpointError, DecodeError
+from heed.export.ctranslate2 import write_ctranslate2
 from heed.export.engine import Engine
 from heed.export.kept import open_engine
 from heed.lock import FolderLock
+from heed.model.transformer import Transformer
+from heed.symbols import PAD, UNK
 from heed.text.tokenizer import Tokenizer
 from heed.translator import Translator, load
 from tests.cli.conftest import TrainRun, letters
+from tests.export.conftest import TEXTS, random_model
 
 HARD = ["a b c d", "", "   ", "nul \x00 byte a b", "\u2028", "👩‍👩‍👧 é", "d c b a", "a", "a b, c d. " * 40, "ab" * 100]
 
@@ -87,6 +93,42 @@ def test_learned_positions_end(train_run: TrainRun) -> None:
     found, expected = open_engine(run).translate(texts), load(run).translate(texts)
     assert [one.pieces for one in found] == [one.pieces for one in expected]
     assert len(expected[0].pieces) == 7 and not expected[0].finished
+
+
+def both(model: Transformer, tokenizer: Tokenizer, decode: DecodeConfig, folder: Path) -> tuple[Engine, Translator]:
+    write_ctranslate2(folder, model, tokenizer, decode)
+    config = Config(model=model.config, decode=decode)
+    return Engine(folder, config, tokenizer), Translator([model], tokenizer, decode)
+
+
+@pytest.mark.parametrize("symbol", [PAD, UNK])
+def test_what_is_never_written(symbol: int, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """Not even by a model that would like nothing better."""
+    model = random_model(tokenizer)
+    last_norm = model.decoder[-1].feed_forward_residual.norm  # type: ignore[union-attr]
+    model.embedding.weight.data[symbol] = 30 * last_norm.bias.data  # type: ignore[union-attr, operator]
+    engine, translator = both(model, tokenizer, DecodeConfig(extra_length=5), tmp_path)
+    (never,) = tokenizer.pieces([symbol])
+    source = [tokenizer.pieces(ids) for ids in tokenizer.encode_ids(TEXTS)]
+    plain = ctranslate2.Translator(str(tmp_path), intra_threads=1).translate_batch(source, max_decoding_length=9)
+    assert any(never in one.hypotheses[0] for one in plain)
+    for beam in (1, 4):
+        for one in (*engine.translate(TEXTS, beam=beam), *translator.translate(TEXTS, beam=beam)):
+            assert one.pieces and never not in one.pieces
+
+
+def test_no_input_is_cut(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """CTranslate2 cuts at 1,024 pieces unless told otherwise."""
+    model = random_model(tokenizer, max_length=1200)
+    text = "dog " * 1024 + "fox " * 150
+    assert len(tokenizer.encode_ids([text])[0]) == 1174
+    engine, translator = both(model, tokenizer, DecodeConfig(extra_length=0), tmp_path)
+    found, expected, cut = (
+        one.translate([text], beam=1)[0].log_probability
+        for one, text in ((engine, text), (translator, text), (translator, "dog " * 1024))
+    )
+    assert found == pytest.approx(expected, rel=0.01)
+    assert cut != pytest.approx(expected, rel=0.05)
 
 
 @pytest.mark.parametrize("wrong", [{"beam": 0}, {"alpha": -1.0}, {"n_best": 0}, {"beam": 2, "n_best": 3}])

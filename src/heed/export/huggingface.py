@@ -8,7 +8,7 @@ What differs between the two models, and how it is made equal:
     start        Decoding starts from PAD, embedded as zero. The same row before the softmax is not zero, so Marian
                  gets embeddings and projection as separate matrices.
     biases       Marian's attention has them; they are zero.
-    heads        Marian's are d_model / h wide. Narrower ones are filled up with zeros, and queries scaled, which rounds.
+    heads        Marian's are d_model / h wide. Narrower ones are filled up with zeros and their queries scaled.
     epsilon      Marian's layer norm has 1e-5, which cannot be set; ours has 1e-6. This remains (docs/export.md).
 """
 
