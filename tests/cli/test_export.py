@@ -167,3 +167,22 @@ def test_where_no_export_can_be_written(run: Path) -> None:
     auto, torch = (heed("translate", "--model", run, "--engine", engine, given="a b\n") for engine in ("auto", "torch"))
     assert auto.code == 0 and "translating with torch" in auto.err
     assert auto.out == torch.out
+
+
+def test_where_it_is_not_installed(run: Path, tmp_path: Path) -> None:
+    def without(*arguments: object) -> subprocess.CompletedProcess[str]:
+        script = "import sys; sys.modules['ctranslate2'] = None; from heed.cli.main import main; sys.exit(main({}))"
+        script = script.format([*map(str, arguments)])
+        return subprocess.run(
+            [sys.executable, "-c", script], input="a b\n", capture_output=True, text=True, env=ENVIRONMENT
+        )
+
+    request = ("translate", "--model", run, "--engine")
+    for done in (
+        without(*request, "ctranslate2"),
+        without("export", "--model", run, "--to", "ctranslate2", "--out", tmp_path / "out"),
+    ):
+        assert done.returncode == 2 and "pip install 'heed[ctranslate2]'" in done.stderr
+    auto, torch = without(*request, "auto"), without(*request, "torch")
+    assert auto.returncode == 0 and auto.stdout == torch.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["run"] and not (run / "export").exists()

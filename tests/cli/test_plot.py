@@ -155,7 +155,7 @@ def test_the_figure_has_every_point_in_its_place(tmp_path: Path) -> None:
     assert "DejaVuSans-24" in content  # a dollar sign in a name is drawn (character 24 hex) and not taken for a formula
     tree = ElementTree.fromstring(content)
     paths = [
-        [tuple(map(float, point)) for point in re.findall(r"[ML] (-?[\d.]+) (-?[\d.]+)", path.attrib["d"])]
+        [tuple(map(float, point)) for point in re.findall(r"[ML] (-?[\d.]+) (-?[\d.]+)", path.attrib.get("d", ""))]
         for path in tree.iter("{http://www.w3.org/2000/svg}path")
         if "stroke: #0072b2" in path.attrib.get("style", "")
     ]

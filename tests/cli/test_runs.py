@@ -150,7 +150,7 @@ def test_damaged_and_empty_runs_say_why(folder: Path, tmp_path: Path) -> None:
     assert found["no-config"][0] == "damaged" and "config.json: missing" in found["no-config"][1]
     assert found["bad-config"][0] == "damaged" and "config.json: damaged" in found["bad-config"][1]
     assert found["no-steps"][0] == "damaged" and "train.max_steps" in found["no-steps"][1]
-    assert found["no-events"] == ("empty", "no events.jsonl yet")
+    assert found["no-events"] == ("damaged", "events.jsonl: missing; the checkpoints are there")
     assert found["blank"] == ("empty", "no event in events.jsonl")
     said = heed("runs", tmp_path).out
     assert f"{tmp_path / 'no-config'}: damaged: config.json: missing" in said

@@ -117,11 +117,13 @@ def test_a_run_s_own_corpus_is_made_again_with_its_vocabulary(copy: Path) -> Non
 
 def test_what_is_no_store_is_told_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    for folder in (tmp_path, tmp_path / "none", tmp_path / "file"):
-        with pytest.raises(
-            DataError, match=r"not a prepared corpus, there is no manifest\.json in it; make one with: heed"
-        ):
-            PairStore.open(folder)
+    with pytest.raises(
+        DataError, match=r"not a prepared corpus, there is no manifest\.json in it; make one with: heed"
+    ):
+        PairStore.open(tmp_path)
+    for name in ("none", "file"):
+        with pytest.raises(DataError, match="no such folder; give one made by `heed prepare`"):
+            PairStore.open(tmp_path / name)
 
 
 def test_opening_reads_no_ids_and_a_batch_only_its_own(copy: Path) -> None:

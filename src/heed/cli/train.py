@@ -19,9 +19,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  heed train config.toml --set train.max_steps=600 --out runs/y\n"
         "  heed train --resume runs/x\n"
         "  heed train --resume runs/x --set train.max_steps=20000\n"
-        "  heed train --data prepared/x --preset base --out runs/z    (after heed prepare)\n"
-        "  torchrun --nproc-per-node=8 -m heed train ...              (docs/cluster.md)\n"
-        "\nsettings: docs/config.md lists every section.key for --set and config files"
+        "  heed prepare --source train.en --target train.de --out data/x\n"
+        "  heed train --data data/x --out runs/z\n"
+        "\nsettings: docs/config.md lists every section.key for --set and config files\n"
+        "many processes and machines: torchrun -m heed train ..., see docs/cluster.md"
     )
     parser.add_argument("config", nargs="?", type=Path, help="a TOML file, or a run folder's config.json")
     parser.add_argument(

@@ -192,13 +192,13 @@ class _Remembering:
     def __next__(self) -> str:
         try:
             item = next(self._items)
+            self.count += 1
+            return item
         except StopIteration:
             raise
-        except BaseException as error:
+        except BaseException as error:  # Ctrl-C among them
             self.error = error
             raise
-        self.count += 1
-        return item
 
 
 def _chunks(lines: Iterable[str]) -> Iterator[str]:
