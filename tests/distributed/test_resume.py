@@ -146,7 +146,7 @@ def test_asked_while_the_corpus_is_made_ready(training: Training, tmp_path: Path
     wait_for(lambda: "learning a joint vocabulary" in group.said(), "beginning", group)
     group.send(signal.SIGTERM)
     ended = group.wait(30)
-    assert ended.codes[0] == 130 and ended.codes[1] != 0
+    assert ended.codes[0] == 130 and ended.codes[1] != 0, ended.said
     assert "Traceback" not in "".join(ended.said)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["train.src", "train.tgt"]
 

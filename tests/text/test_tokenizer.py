@@ -1,5 +1,8 @@
+import os
 import random
+import signal
 import string
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -209,3 +212,20 @@ def test_a_model_of_other_special_ids_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(TokenizerError, match=r"other\.model: the sentencepiece model has pad, eos, unk = \(-1, 2, 0\)"):
         Tokenizer.load(tmp_path / "other.model")
+
+
+def test_ctrl_c_while_learning_is_not_taken_for_the_end_of_the_text() -> None:
+    """Sentencepiece swallows it; a vocabulary of half a text must not come of that."""
+    interrupted = False
+
+    def lines() -> Iterator[str]:
+        for i in range(2_000_000):
+            if i == 20_000:  # by then the reading has begun
+                threading.Timer(0.02, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+            yield f"one two three {i}"
+
+    try:
+        Tokenizer.learn(lines(), 400)
+    except KeyboardInterrupt:
+        interrupted = True
+    assert interrupted

@@ -83,11 +83,11 @@ class Tokenizer:
                 minloglevel=2,
             )
         except RuntimeError as error:
-            if chunks.error is not None:
-                raise chunks.error from None
-            if not chunks.count:
+            chunks.check()
+            if chunks.ended and not chunks.count:
                 raise TokenizerError("no text to learn a vocabulary from: there are only blank lines") from None
             raise TokenizerError(f"sentencepiece could not learn a vocabulary of {vocab_size}: {error}") from None
+        chunks.check()
         return cls(model.getvalue())
 
     @classmethod
@@ -179,11 +179,12 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 class _Remembering:
-    """An iterator that keeps what went wrong: sentencepiece makes one RuntimeError of everything."""
+    """An iterator that keeps what went wrong: sentencepiece makes a RuntimeError of it, or takes it for the end."""
 
     def __init__(self, items: Iterator[str]) -> None:
         self._items = items
         self.count = 0
+        self.ended = False
         self.error: BaseException | None = None
 
     def __iter__(self) -> Iterator[str]:
@@ -195,10 +196,18 @@ class _Remembering:
             self.count += 1
             return item
         except StopIteration:
+            self.ended = True
             raise
-        except BaseException as error:  # Ctrl-C among them
+        except BaseException as error:
             self.error = error
             raise
+
+    def check(self) -> None:
+        """Raise what went wrong. Ctrl-C may come at any moment, before the first line of `__next__` too."""
+        if self.error is not None:
+            raise self.error from None
+        if self.count and not self.ended:
+            raise KeyboardInterrupt
 
 
 def _chunks(lines: Iterable[str]) -> Iterator[str]:
