@@ -85,7 +85,7 @@ def test_a_batch_that_cannot_fit_is_computed_in_smaller_portions(text: list[obje
     done = train([*text, "--preset", "tiny"], tmp_path / "tight", *big, limit=limit)
     assert done.returncode == 0, done.stderr
     assert "12,000 tokens at a time would not fit into memory: train.micro_batch_tokens is now" in done.stderr
-    assert events(tmp_path / "tight")["end"]["peak_memory"] < 0.7 * wanted
+    assert events(tmp_path / "tight")["end"]["peak_memory"] < 0.8 * wanted
     config = json.loads((tmp_path / "tight" / "config.json").read_text())
     assert config["train"]["micro_batch_tokens"] < 12000
     assert config["train"]["batch_tokens"] == 12000
@@ -124,18 +124,18 @@ def test_kept_floats_are_what_autograd_keeps() -> None:
 
 def test_the_smallest_portion_holds_the_longest_sentence() -> None:
     config = tiny()
-    fitted = fitting(config, 3_000_000, 1, at_start=10**8, free=1)
+    fitted = fitting(config, 3_000_000, 8000, 1, at_start=10**8, free=1)
     assert fitted.train.micro_batch_tokens == config.model.max_length + 1
     assert build_config(fitted) == fitted
-    assert fitting(config, 3_000_000, 1, at_start=10**8, free=10**12) == config
+    assert fitting(config, 3_000_000, 8000, 1, at_start=10**8, free=10**12) == config
 
 
 def test_processes_share_a_batch_and_shards_a_model() -> None:
     config = Config(train=TrainConfig(batch_tokens=8000, micro_batch_tokens=8000))
-    one, two = (predicted_peak(config, 10**8, processes, 0) for processes in (1, 2))
+    one, two = (predicted_peak(config, 10**8, 40_000, processes, 0) for processes in (1, 2))
     assert one - two == pytest.approx(1.35 * 4 * kept_floats(config.model) * 4000, rel=1e-6)
     sharded = Config(train=TrainConfig(batch_tokens=8000, micro_batch_tokens=8000, sharded=True))
-    assert two - predicted_peak(sharded, 10**8, 2, 0) == 12 * 10**8 // 2
+    assert two - predicted_peak(sharded, 10**8, 40_000, 2, 0) == 12 * 10**8 // 2
 
 
 def test_memory_of_this_process() -> None:

@@ -12,11 +12,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from heed.config import Config, TrainConfig
+from heed.config import Config
 from heed.data.batch import Batch
 from heed.model.transformer import Transformer
 from heed.run import load_weights
 from heed.symbols import EOS, PAD
+from heed.training.adam import MOMENTS, Adam
 from heed.training.loss import BatchLoss, Loss
 from heed.training.precision import autocast, check_precision, make_scaler
 from heed.training.workers import Workers
@@ -25,14 +26,6 @@ State = dict[str, dict[str, Tensor]]
 
 # What a process computes when there is nothing for it to do: an end symbol, and no token to predict.
 NOTHING = Batch(torch.tensor([[EOS]]), torch.tensor([[PAD]]), torch.tensor([[PAD]]), 0)
-
-_MOMENTS = ("exp_avg", "exp_avg_sq")
-
-
-def make_optimizer(model: Transformer, config: TrainConfig) -> torch.optim.Adam:
-    """Section 5.3. The learning rate is set before each step."""
-    betas = (config.adam_beta1, config.adam_beta2)
-    return torch.optim.Adam(model.parameters(), lr=0.0, betas=betas, eps=config.adam_epsilon, fused=True)
 
 
 class Learner:
@@ -49,14 +42,15 @@ class Learner:
         self.model = Transformer(config.model, vocab_size).to(workers.device)
         self._sharded = config.train.sharded and workers.size > 1
         self._loss = self._spread(BatchLoss(self.model, config.train.label_smoothing))
-        self.optimizer = make_optimizer(self.model, config.train)
+        train = config.train
+        self.optimizer = Adam(self.model.parameters(), train.adam_beta1, train.adam_beta2, train.adam_epsilon)
         self.scaler = make_scaler(config.train.precision, workers.device)
         self.mean = {name: weight.detach().clone() for name, weight in self._weights() if config.train.ema_decay}
         if isinstance(self._loss, DistributedDataParallel):
             # The first backward pass arranges gradients in the order they come in, and with three processes and more
             # the order of sums goes by that. A resumed run must not have another first pass than an unbroken one.
             self.loss(NOTHING, adding_up=True).smoothed.backward()  # type: ignore[no-untyped-call]
-            self.optimizer.zero_grad(set_to_none=True)
+            self.optimizer.zero_grad()
 
     def loss(self, batch: Batch, adding_up: bool) -> Loss:
         """The loss of a micro-batch; with `adding_up`, its gradient ends those of this update, in all processes."""
@@ -80,9 +74,7 @@ class Learner:
 
     def apply_gradient(self, rate: float, step: int) -> None:
         """Update number `step`."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        self.scaler.step(self.optimizer)
+        self.scaler.step(self.optimizer, rate)  # type: ignore[arg-type]
         if self.mean:
             # Young means follow quickly: the random beginning must not stay in them.
             decay = min(self.config.train.ema_decay, (1 + step) / (10 + step))
@@ -123,7 +115,7 @@ class Learner:
         for key, weight in self._weights():
             self.optimizer.state[weight] = {
                 "step": state["optimizer"][f"{key}/step"].to(weight.device, copy=True),
-                **{moment: self._like(weight, state["optimizer"][f"{key}/{moment}"]) for moment in _MOMENTS},
+                **{moment: self._like(weight, state["optimizer"][f"{key}/{moment}"]) for moment in MOMENTS},
             }
             if self.mean:
                 self.mean[key] = self._like(weight, state["mean"][key])

@@ -373,10 +373,11 @@ class _Training:
         now, free = used_memory(device), free_memory(device)
         wanted = self.config.train.micro_batch_tokens
         room = sys.maxsize if free is None else free // self.workers.n_here
-        fitted = fitting(self.config, self.n_parameters, size, now, room)
+        sizes = self.n_parameters, len(self.run.tokenizer), size, now
+        fitted = fitting(self.config, *sizes, room)
         smallest = min(self.workers.gather(fitted.train.micro_batch_tokens))
         self.config = replace(self.config, train=replace(self.config.train, micro_batch_tokens=smallest))
-        peak = predicted_peak(self.config, self.n_parameters, size, now)
+        peak = predicted_peak(self.config, *sizes)
         there = "" if free is None else f" ({gigabytes(free)} free)"
         self.log.event(
             "memory",

@@ -16,7 +16,7 @@ from heed.data.batch import Batch
 from heed.model.transformer import Transformer
 from heed.symbols import PAD
 
-_PORTION = 4 << 20  # logits at a time: 16 MB of float32
+PORTION = 4 << 20  # logits at a time: 16 MB of float32
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class _LabelSmoothedLoss(torch.autograd.Function):
         grad_hidden_ND, grad_weight_VD = torch.empty_like(hidden_ND), torch.zeros_like(weight_VD)
         smoothed, unsmoothed = weight_VD.new_zeros(()), weight_VD.new_zeros(())
         factor_VD = weight_VD.to(hidden_ND.dtype)  # the same tensor, unless the hidden states are in 16 bits
-        size = max(1, _PORTION // vocab_size)
+        size = max(1, PORTION // vocab_size)
         for hidden_nD, gold_n, grad_nD in zip(
             torch.split(hidden_ND, size), torch.split(gold_N, size), torch.split(grad_hidden_ND, size), strict=True
         ):

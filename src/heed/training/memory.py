@@ -8,13 +8,14 @@ from pathlib import Path
 import torch
 
 from heed.config import Config, ModelConfig
+from heed.training.loss import PORTION
 
 # Of glibc's <malloc.h>.
 _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
 
 # Measured beside `kept_floats` (bench/results/2026-11-16-memory.md): gradients on their way back, and room between
-# tensors of many sizes; and the logits of a portion with the libraries' own buffers.
-_ON_THE_WAY, _BUFFERS = 1.35, 100 << 20
+# tensors of many sizes; and the libraries' own buffers.
+_ON_THE_WAY, _BUFFERS = 1.35, 40 << 20
 _ROOM = 0.9  # of the free memory may be used
 
 
@@ -44,19 +45,20 @@ def kept_floats(model: ModelConfig) -> int:
     return encoder + decoder + 2 * (2 * d + mask)
 
 
-def predicted_peak(config: Config, n_parameters: int, processes: int, at_start: int) -> int:
+def predicted_peak(config: Config, n_parameters: int, vocab_size: int, processes: int, at_start: int) -> int:
     """Bytes this process will have at most, if it has `at_start` now, with weights but neither gradient nor moments."""
+    logits = min(PORTION, vocab_size * _positions(config, processes))
     share = n_parameters // processes if config.train.sharded else n_parameters
     width = 4 if config.train.precision == "float32" else 2
     kept = width * kept_floats(config.model) * _positions(config, processes)
-    return at_start + 3 * 4 * share + int(_ON_THE_WAY * kept) + _BUFFERS
+    return at_start + 3 * 4 * share + int(_ON_THE_WAY * kept) + 3 * 4 * logits + _BUFFERS
 
 
-def fitting(config: Config, n_parameters: int, processes: int, at_start: int, free: int) -> Config:
+def fitting(config: Config, n_parameters: int, vocab_size: int, processes: int, at_start: int, free: int) -> Config:
     """The same config, with smaller micro-batches if its own would not fit into the free memory."""
     smallest = config.model.max_length + 1
     while (
-        predicted_peak(config, n_parameters, processes, at_start) - at_start > _ROOM * free
+        predicted_peak(config, n_parameters, vocab_size, processes, at_start) - at_start > _ROOM * free
         and _positions(config, processes) > smallest
     ):
         halved = max(smallest, _positions(config, processes) // 2)

@@ -43,7 +43,7 @@ def train_step(
         Interrupted: `stop_asked` said so, between two micro-batches; nothing has changed.
     """
     config, workers = learner.config.train, learner.workers
-    learner.optimizer.zero_grad(set_to_none=True)
+    learner.optimizer.zero_grad()
     smoothed = unsmoothed = 0.0
     for index, batch in enumerate(micro_batches):
         if index and stop_asked():
@@ -58,7 +58,7 @@ def train_step(
         unsmoothed += float(loss.negative_log_likelihood)
     smoothed, unsmoothed = workers.sum(smoothed, unsmoothed)
 
-    learner.scaler.unscale_(learner.optimizer)
+    learner.scaler.unscale_(learner.optimizer)  # type: ignore[arg-type]
     norm = learner.gradient_norm()
     rate = learning_rate(step, learner.config.model.d_model, config.warmup_steps, config.learning_rate_factor)
     # All processes see the same sums, so all come to the same decision.
