@@ -152,5 +152,6 @@ print(before, during, used_memory(cpu), peak_memory(cpu), free_memory(cpu))
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
     before, during, after, peak, free = map(int, done.stdout.split())
     assert during - before == pytest.approx(240_000_000, rel=0.1)
-    assert after < during <= peak
+    assert after < during - 200_000_000
+    assert peak == pytest.approx(during, rel=0.01)  # the kernel counts the two a little apart
     assert free > 0
