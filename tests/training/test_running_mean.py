@@ -1,5 +1,7 @@
 """`train.ema_decay`, beside a mean written out."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -54,6 +56,7 @@ def last_mean(run: RunFolder) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # torch warns of its own insides
 def test_compiled_layers_learn_the_same(corpus, tmp_path) -> None:  # noqa: F811
     """`train.compile`: minutes of warm-up, the same weights to float tolerance."""
     import shutil
@@ -61,7 +64,9 @@ def test_compiled_layers_learn_the_same(corpus, tmp_path) -> None:  # noqa: F811
     if shutil.which("g++") is None:
         pytest.skip("torch.compile needs a C++ compiler, such as g++")
     for name, compiled in (("plain", False), ("compiled", True)):
-        train(small_run(corpus, max_steps=4, compile=compiled), tmp_path / name)
+        config = small_run(corpus, max_steps=4, compile=compiled)
+        # Compiled dropout draws other masks.
+        train(replace(config, model=replace(config.model, dropout=0.0)), tmp_path / name)
     ours, theirs = (last_weights(tmp_path / name)["model"] for name in ("compiled", "plain"))
     for name, tensor in theirs.items():
         torch.testing.assert_close(ours[name], tensor, atol=1e-4, rtol=1e-3, msg=name)
