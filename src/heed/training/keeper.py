@@ -219,12 +219,12 @@ class Keeper:
             if self._workers.leads:
                 tidy(self._run.path / "checkpoints")
                 newest = self._newest_whole()
+                if newest is not None and newest > self._run.config.train.max_steps:
+                    raise ConfigError(
+                        f"train.max_steps = {self._run.config.train.max_steps}, but {self._run.path} is at step "
+                        f"{newest}; set it higher, or leave it out"
+                    )
         step = self._workers.from_leader(newest)
-        if step is not None and step > self._run.config.train.max_steps:
-            raise ConfigError(
-                f"train.max_steps = {self._run.config.train.max_steps}, but {self._run.path} is at step {step}; "
-                "set it higher, or leave it out"
-            )
         if step is None:
             self._log.event("resume", "no checkpoint yet: beginning at step 0", step=0)
             progress = Progress()
