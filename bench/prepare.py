@@ -1,8 +1,8 @@
 """What preparing a corpus costs as it grows: time, memory, planning an epoch, starting to train.
 
-    python bench/prepare.py encode --source train.en.gz --target train.de.gz --folder /tmp/x --pairs 100000 1000000
+    python bench/prepare.py encode --source train.en.gz --target train.de.gz --folder FOLDER --pairs 100000 1000000
     python bench/prepare.py plan --pairs 1000000 5000000
-    python bench/prepare.py start --data /tmp/x/store-5000000
+    python bench/prepare.py start --data FOLDER/store-5000000
     python bench/prepare.py draw results.json growth.svg
 
 `encode` repeats the text, with a number at the end of each line, until there are enough pairs. It takes turns with

@@ -1,6 +1,6 @@
 """The map of the code, read from the imports with `ast`.
 
-errors | symbols < lock < durable < config < text | model | evaluate | grammar < data | decode < checkpoint < run
+errors | symbols | bar < lock < durable < config < text | model | evaluate | grammar < data | decode < checkpoint < run
        < translator | export < inspect | training < serve | paper < cli
 """
 
@@ -18,7 +18,7 @@ SOURCE = Path(heed.__file__).parent
 
 # A package may import what stands in an earlier row, never a sibling in its own.
 ORDER = [
-    ["errors", "symbols"],
+    ["errors", "symbols", "bar"],
     ["lock"],
     ["durable"],
     ["config"],
@@ -32,7 +32,7 @@ ORDER = [
     ["cli"],
 ]
 ROW = {name: row for row, names in enumerate(ORDER) for name in names}
-TORCHLESS = ["errors", "symbols", "durable", "lock", "config", "text", "evaluate", "grammar"]
+TORCHLESS = ["errors", "symbols", "bar", "durable", "lock", "config", "text", "evaluate", "grammar"]
 FILES = sorted(SOURCE.rglob("*.py"))
 
 

@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from heed.cli.progress import counting
+    from heed.bar import counting
     from heed.data.corpus import ParallelText
     from heed.data.prepare import available_cores, prepare
     from heed.errors import ConfigError

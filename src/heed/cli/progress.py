@@ -1,9 +1,9 @@
-"""A progress bar on standard error, if somebody is there to see it."""
+"""Work in portions, with a progress bar."""
 
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
+
+from heed.bar import counting
 
 Item = TypeVar("Item")
 
@@ -21,18 +21,3 @@ def shown(portions: Iterable[Sequence[Item]], total: int, what: str) -> Iterator
             yield portion
             done += len(portion)
             tell(done)
-
-
-@contextmanager
-def counting(total: int, what: str) -> Iterator[Callable[[int], None]]:
-    """The same for work that says itself how much is done."""
-    if not sys.stderr.isatty():
-        yield lambda done: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda done: progress.update(task, completed=done)

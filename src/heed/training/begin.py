@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from heed.bar import counting
 from heed.config import Config
 from heed.data.corpus import ParallelText, evenly_spaced_lines
 from heed.data.prepare import prepare
@@ -17,7 +18,6 @@ from heed.errors import CheckpointError, ConfigError, DataError
 from heed.lock import FolderLock
 from heed.run import RunFolder
 from heed.text.tokenizer import Tokenizer
-from heed.training.log import counting
 
 Pairs = list[tuple[str, str]]
 
@@ -61,7 +61,7 @@ def remake_corpus(run: RunFolder) -> None:
     if run.data_path.exists() or data.prepared:
         return
     text = ParallelText(data.train_source, data.train_target)
-    with counting("encoding", text.count()) as progress:
+    with counting(text.count(), "encoding") as progress:
         prepare(text, run.tokenizer, run.data_path, progress=progress)
 
 
