@@ -104,10 +104,10 @@ class Keeper:
         """Keep the newest regular checkpoints (they are averaged), the very newest, and the best."""
         if not self._workers.leads:
             return
-        steps = self._run.steps()
-        keep = {*self.regular_steps()[-self._run.config.train.keep_checkpoints :], *steps[-2:]}
         best = None if self.best is None else self.best["checkpoint"]
         try:
+            steps = self._run.steps()
+            keep = {*self.regular_steps()[-self._run.config.train.keep_checkpoints :], *steps[-2:]}
             self._run.delete_steps({s for s in steps if s not in keep and self._run.step_path(s).name != best})
         except OSError as error:
             self._log.warn(f"could not delete an old checkpoint: {error.strerror}; it stays in {self._run.path}")
