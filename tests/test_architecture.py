@@ -1,7 +1,7 @@
 """The map of the code, read from the imports with `ast`.
 
-errors | symbols | bar < lock < durable < config < text | model | evaluate | grammar < data | decode < checkpoint < run
-       < translator | export < inspect | training < serve | paper < cli
+errors | symbols | bar < lock < durable < config < text | model | evaluate | grammar < data | decode | translation
+       < checkpoint < run < translator | export < inspect | training < serve | paper < cli
 """
 
 import ast
@@ -23,7 +23,7 @@ ORDER = [
     ["durable"],
     ["config"],
     ["text", "model", "evaluate", "grammar"],
-    ["data", "decode"],
+    ["data", "decode", "translation"],
     ["checkpoint"],
     ["run"],
     ["translator", "export"],
@@ -32,7 +32,7 @@ ORDER = [
     ["cli"],
 ]
 ROW = {name: row for row, names in enumerate(ORDER) for name in names}
-TORCHLESS = ["errors", "symbols", "bar", "durable", "lock", "config", "text", "evaluate", "grammar"]
+TORCHLESS = ["errors", "symbols", "bar", "durable", "lock", "config", "text", "evaluate", "grammar", "translation"]
 FILES = sorted(SOURCE.rglob("*.py"))
 
 
@@ -161,7 +161,7 @@ def test_nothing_heavy_is_loaded_before_it_is_needed(script: str) -> None:
     assert not loaded & HEAVY
 
 
-@pytest.mark.parametrize("package", ["heed.text.tokenizer", "heed.text.split", "heed.evaluate", "heed.grammar"])
+@pytest.mark.parametrize("package", ["heed.text.tokenizer", "heed.translation", "heed.evaluate", "heed.grammar"])
 def test_torch_is_not_loaded_by_way_of_others_either(package: str) -> None:
     script = f"import {package}, sys; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from heed.text.tokenizer import Tokenizer as Tokenizer
     from heed.training.loop import resume as resume
     from heed.training.loop import train as train
-    from heed.translator import Attention as Attention
-    from heed.translator import Translation as Translation
+    from heed.translation import Attention as Attention
+    from heed.translation import Translation as Translation
     from heed.translator import Translator as Translator
     from heed.translator import load as load
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "Attention": "heed.translator",
+    "Attention": "heed.translation",
     "Config": "heed.config",
     "HeedError": "heed.errors",
     "Sampling": "heed.decode.sampling",
     "Tokenizer": "heed.text.tokenizer",
     "Transformer": "heed.model.transformer",
-    "Translation": "heed.translator",
+    "Translation": "heed.translation",
     "Translator": "heed.translator",
     "load": "heed.translator",
     "preset": "heed.config",

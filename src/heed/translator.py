@@ -2,12 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from heed.config import DecodeConfig
@@ -22,38 +21,8 @@ from heed.model.cache import Cache, Memory
 from heed.model.transformer import AttentionWeights, Transformer
 from heed.run import RunFolder
 from heed.symbols import EOS, PAD, UNK
-from heed.text.split import Part, split_to_fit
 from heed.text.tokenizer import Tokenizer
-
-
-@dataclass(frozen=True)
-class Attention:
-    """Who looked at whom, one row per piece that looks: arrays of layers x heads x rows x columns.
-
-    Both piece lists end in the end symbol. Row t of `decoder` and `cross` is the step that produced target
-    piece t; column t of `decoder` is the input of that step, the piece before it (column 0: the start).
-    """
-
-    source_pieces: list[str]
-    target_pieces: list[str]
-    encoder: NDArray[np.float32]
-    decoder: NDArray[np.float32]
-    cross: NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class Translation:
-    """One translation of one text."""
-
-    text: str
-    score: float  # log-probability divided by the length penalty
-    log_probability: float
-    pieces: list[str]
-    source_pieces: list[str]
-    finished: bool = True  # False: the length limit came before the model's own end
-    cuts: tuple[str, ...] = ()  # where a text over the model's limit was cut, for instance ("sentence end",)
-    alternatives: tuple["Translation", ...] = ()  # the n best, this one first, when more than one was asked for
-    attention: Attention | None = None
+from heed.translation import Attention, Translation, beam_and_alpha, best_of, joined, parts_that_fit
 
 
 @dataclass(frozen=True)
@@ -141,19 +110,11 @@ class Translator:
         Raises:
             DecodeError: a request that contradicts itself.
         """
-        if isinstance(texts, str):
-            raise TypeError("translate takes a list of texts, not one text")
         if prefixes is not None and len(prefixes) != len(texts):
             raise DecodeError(f"{len(texts)} texts, but {len(prefixes)} prefixes; give one for each, or none")
-        beam = self.decode.beam if beam is None else beam
-        alpha = self.decode.alpha if alpha is None else alpha
-        if beam < 1 or alpha < 0:
-            raise DecodeError(f"beam = {beam}, alpha = {alpha}: beam must be at least 1, alpha at least 0")
-        if n_best < 1 or (sampling is None and n_best > beam):
-            raise DecodeError(f"the {n_best} best of a beam of {beam} cannot be had; make the beam at least as wide")
-
+        beam, alpha = beam_and_alpha(self.decode, beam, alpha, n_best, drawing=sampling is not None)
         limit = self.models[0].config.max_length
-        parts = [split_to_fit(text, self.tokenizer, limit) for text in texts]
+        parts = parts_that_fit(texts, self.tokenizer, limit)
         if prefixes is not None and (long := next((i for i, p in enumerate(parts) if len(p) > 1), None)) is not None:
             raise DecodeError(
                 f"text {first_number + long + 1} is longer than {limit} pieces, so it cannot have a prefix"
@@ -162,8 +123,8 @@ class Translator:
         numbers = [first_number + i for i, text_parts in enumerate(parts) for _ in text_parts]
         part_prefixes = None if prefixes is None else [prefixes[number - first_number] for number in numbers]
 
-        found = iter(self._translate_parts(flat, numbers, beam, alpha, n_best, sampling, part_prefixes, attention))
-        return [self._join(text_parts, [next(found) for _ in text_parts]) for text_parts in parts]
+        found = self._translate_parts(flat, numbers, beam, alpha, n_best, sampling, part_prefixes, attention)
+        return joined(parts, found)
 
     @torch.inference_mode()
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[PairScore]:
@@ -252,7 +213,7 @@ class Translator:
             )
             for one in hypotheses
         ]
-        return replace(several[0], alternatives=tuple(several)) if len(several) > 1 else several[0]
+        return best_of(several)
 
     def _attention(self, source: list[int], target: list[int]) -> Attention:
         captured = AttentionWeights()
@@ -263,30 +224,6 @@ class Translator:
         )
         pieces = self.tokenizer.pieces
         return Attention(pieces([*source, EOS]), pieces([*target, EOS]), encoder, decoder, cross)
-
-    def _join(self, parts: list[Part], translations: list[Translation]) -> Translation:
-        """The translations of a text's parts as one. A blank text has no part and stays blank."""
-        if len(translations) == 1:
-            return translations[0]
-        if not translations:
-            return Translation("", 0.0, 0.0, [], [])
-        n_all = min(len(one.alternatives) for one in translations)
-        ranked = [[one.alternatives[rank] for one in translations] for rank in range(n_all)]
-        cuts = tuple(part.cut for part in parts[:-1])
-        joined = _concatenate(translations, cuts)
-        return replace(joined, alternatives=tuple(_concatenate(these, cuts) for these in ranked))
-
-
-def _concatenate(parts: list[Translation], cuts: tuple[str, ...]) -> Translation:
-    return Translation(
-        " ".join(part.text for part in parts if part.text),
-        sum(part.score for part in parts),
-        sum(part.log_probability for part in parts),
-        [piece for part in parts for piece in part.pieces],
-        [piece for part in parts for piece in part.source_pieces],
-        all(part.finished for part in parts),
-        cuts,
-    )
 
 
 def load(*paths: str | Path, checkpoint: str = "best") -> Translator:

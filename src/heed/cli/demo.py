@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from heed.config import Config
-    from heed.translator import Attention, Translator
+    from heed.translation import Attention
+    from heed.translator import Translator
 
 HELP = "train a small English-German translator on built-in data, and try it"
 

@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from heed.export.engine import Engine, EngineTranslation
-    from heed.translator import Translation
-
-    AnyTranslation = Translation | EngineTranslation
+    from heed.export.engine import Engine
+    from heed.translation import Translation
 
 HELP = "translate lines from standard input to standard output"
 
@@ -101,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _translator(args: argparse.Namespace) -> "Callable[[list[str], list[str] | None, int], Sequence[AnyTranslation]]":
+def _translator(args: argparse.Namespace) -> "Callable[[list[str], list[str] | None, int], Sequence[Translation]]":
     """Whoever translates, as a function of lines, their prefixes and the first one's number."""
     options = {"beam": 1 if args.greedy else args.beam, "alpha": args.alpha, "n_best": args.n_best}
     engine = None if args.engine == "torch" else _ctranslate2(args)
@@ -157,7 +155,7 @@ def refuse_overwriting(output: str | Path | None, *inputs: str | None) -> None:
             raise ConfigError(f"--output {output} is a file that is being read; give it another name")
 
 
-def _shown(args: argparse.Namespace, number: int, line: str, translation: "AnyTranslation") -> Iterator[str]:
+def _shown(args: argparse.Namespace, number: int, line: str, translation: "Translation") -> Iterator[str]:
     several = translation.alternatives or (translation,)
     if args.json:
         yield json.dumps({"line": number, "source": line, **_plain(translation, several)}, ensure_ascii=False)
@@ -168,8 +166,8 @@ def _shown(args: argparse.Namespace, number: int, line: str, translation: "AnyTr
         yield f"{translation.score:.4f}\t{translation.text}" if args.scores else translation.text
 
 
-def _plain(translation: "AnyTranslation", several: "Sequence[AnyTranslation]") -> dict[str, Any]:
-    def one(it: "AnyTranslation") -> dict[str, Any]:
+def _plain(translation: "Translation", several: "Sequence[Translation]") -> dict[str, Any]:
+    def one(it: "Translation") -> dict[str, Any]:
         return {"text": it.text, "score": it.score, "log_probability": it.log_probability, "pieces": it.pieces}
 
     more = {"alternatives": [one(it) for it in several[1:]]} if len(several) > 1 else {}
@@ -182,7 +180,7 @@ def _plain(translation: "AnyTranslation", several: "Sequence[AnyTranslation]") -
     }
 
 
-def _warn(number: int, translation: "AnyTranslation") -> None:
+def _warn(number: int, translation: "Translation") -> None:
     if translation.cuts:
         where = ", ".join(sorted(set(translation.cuts)))
         print(

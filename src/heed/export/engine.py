@@ -14,30 +14,14 @@ translated together.
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from heed.config import Config, DecodeConfig
 from heed.decode.penalty import length_penalty
-from heed.errors import DecodeError
 from heed.symbols import EOS, PAD
-from heed.text.split import Part, split_to_fit
 from heed.text.tokenizer import Tokenizer
-
-
-@dataclass(frozen=True)
-class EngineTranslation:
-    """One translation of one text: what `heed.translator.Translation` is, without attention."""
-
-    text: str
-    score: float
-    log_probability: float
-    pieces: list[str]
-    source_pieces: list[str]
-    finished: bool = True
-    cuts: tuple[str, ...] = ()
-    alternatives: tuple["EngineTranslation", ...] = ()
+from heed.translation import Translation, beam_and_alpha, best_of, joined, parts_that_fit
 
 
 class Engine:
@@ -57,29 +41,23 @@ class Engine:
 
     def translate(
         self, texts: Sequence[str], *, beam: int | None = None, alpha: float | None = None, n_best: int = 1
-    ) -> list[EngineTranslation]:
+    ) -> list[Translation]:
         """Translate texts, one line each; as `heed.translator.Translator.translate`.
 
         Raises:
             DecodeError: a request that contradicts itself.
         """
-        beam = self.decode.beam if beam is None else beam
-        alpha = self.decode.alpha if alpha is None else alpha
-        if beam < 1 or alpha < 0:
-            raise DecodeError(f"beam = {beam}, alpha = {alpha}: beam must be at least 1, alpha at least 0")
-        if not 1 <= n_best <= beam:
-            raise DecodeError(f"the {n_best} best of a beam of {beam} cannot be had; make the beam at least as wide")
-        parts = [split_to_fit(text, self.tokenizer, self.config.model.max_length) for text in texts]
+        beam, alpha = beam_and_alpha(self.decode, beam, alpha, n_best)
+        parts = parts_that_fit(texts, self.tokenizer, self.config.model.max_length)
         flat = [part.text for text_parts in parts for part in text_parts]
-        found = iter(self._translate_parts(flat, beam, alpha, n_best))
-        return [_join(text_parts, [next(found) for _ in text_parts]) for text_parts in parts]
+        return joined(parts, self._translate_parts(flat, beam, alpha, n_best))
 
-    def _translate_parts(self, texts: list[str], beam: int, alpha: float, n_best: int) -> list[EngineTranslation]:
+    def _translate_parts(self, texts: list[str], beam: int, alpha: float, n_best: int) -> list[Translation]:
         sources = [self.tokenizer.pieces(ids) for ids in self.tokenizer.encode_ids(texts)]
         same_length: dict[int, list[int]] = defaultdict(list)
         for i, source in enumerate(sources):
             same_length[len(source)].append(i)
-        found: dict[int, EngineTranslation] = {}
+        found: dict[int, Translation] = {}
         for length, rows in same_length.items():
             batch, limit, exponent = [sources[i] for i in rows], self._output_limit(length), _exponent(length, alpha)
             for i, result in zip(rows, self._search(batch, limit, beam, exponent), strict=True):
@@ -122,9 +100,7 @@ class Engine:
         model, limit = self.config.model, n_source + self.decode.extra_length
         return limit if model.positions == "sinusoidal" else min(limit, model.max_length + 1)
 
-    def _translation(
-        self, source: list[str], result: Any, exponent: float, alpha: float, n_best: int
-    ) -> EngineTranslation:
+    def _translation(self, source: list[str], result: Any, exponent: float, alpha: float, n_best: int) -> Translation:
         """The `n_best` by the paper's formula; unfinished ones fill the places that no finished one took."""
         several = []
         for pieces, score in zip(result.hypotheses, result.scores, strict=True):
@@ -133,10 +109,10 @@ class Engine:
             finished = pieces[-1] == self._pieces[EOS]
             pieces = pieces[:-1] if finished else pieces
             text = self.tokenizer.decode([self._ids[piece] for piece in pieces])
-            several.append(EngineTranslation(text, score, log_probability, pieces, source, finished))
+            several.append(Translation(text, score, log_probability, pieces, source, finished))
         several.sort(key=lambda one: (not one.finished, -one.score))
         several = sorted(several[:n_best], key=lambda one: -one.score)
-        return replace(several[0], alternatives=tuple(several)) if len(several) > 1 else several[0]
+        return best_of(several)
 
 
 def _exponent(n_source: int, alpha: float) -> float:
@@ -146,28 +122,3 @@ def _exponent(n_source: int, alpha: float) -> float:
     """
     length = n_source + 1
     return max(alpha * length / (5 + length), 1e-9)
-
-
-def _join(parts: list[Part], translations: list[EngineTranslation]) -> EngineTranslation:
-    """The translations of a text's parts as one. A blank text has no part and stays blank."""
-    if len(translations) == 1:
-        return translations[0]
-    if not translations:
-        return EngineTranslation("", 0.0, 0.0, [], [])
-    n_all = min(len(one.alternatives) for one in translations)
-    ranked = [[one.alternatives[rank] for one in translations] for rank in range(n_all)]
-    cuts = tuple(part.cut for part in parts[:-1])
-    joined = _concatenate(translations, cuts)
-    return replace(joined, alternatives=tuple(_concatenate(these, cuts) for these in ranked))
-
-
-def _concatenate(parts: list[EngineTranslation], cuts: tuple[str, ...]) -> EngineTranslation:
-    return EngineTranslation(
-        " ".join(part.text for part in parts if part.text),
-        sum(part.score for part in parts),
-        sum(part.log_probability for part in parts),
-        [piece for part in parts for piece in part.pieces],
-        [piece for part in parts for piece in part.source_pieces],
-        all(part.finished for part in parts),
-        cuts,
-    )

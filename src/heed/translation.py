@@ -1,0 +1,102 @@
+"""What a translation is, whoever computes it: its request checked, long texts cut into parts, the parts joined."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heed.config import DecodeConfig
+from heed.errors import DecodeError
+from heed.text.split import Part, split_to_fit
+from heed.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Who looked at whom, one row per piece that looks: arrays of layers x heads x rows x columns.
+
+    Both piece lists end in the end symbol. Row t of `decoder` and `cross` is the step that produced target
+    piece t; column t of `decoder` is the input of that step, the piece before it (column 0: the start).
+    """
+
+    source_pieces: list[str]
+    target_pieces: list[str]
+    encoder: NDArray[np.float32]
+    decoder: NDArray[np.float32]
+    cross: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One translation of one text."""
+
+    text: str
+    score: float  # log-probability divided by the length penalty
+    log_probability: float
+    pieces: list[str]
+    source_pieces: list[str]
+    finished: bool = True  # False: the length limit came before the model's own end
+    cuts: tuple[str, ...] = ()  # where a text over the model's limit was cut, for instance ("sentence end",)
+    alternatives: tuple["Translation", ...] = ()  # the n best, this one first, when more than one was asked for
+    attention: Attention | None = None
+
+
+def beam_and_alpha(
+    decode: DecodeConfig, beam: int | None, alpha: float | None, n_best: int, drawing: bool = False
+) -> tuple[int, float]:
+    """What is asked for; what is not, from the run's settings. `drawing`: a sample has no beam.
+
+    Raises:
+        DecodeError: a request that contradicts itself.
+    """
+    beam = decode.beam if beam is None else beam
+    alpha = decode.alpha if alpha is None else alpha
+    if beam < 1 or alpha < 0:
+        raise DecodeError(f"beam = {beam}, alpha = {alpha}: beam must be at least 1, alpha at least 0")
+    if n_best < 1 or (n_best > beam and not drawing):
+        raise DecodeError(f"the {n_best} best of a beam of {beam} cannot be had; make the beam at least as wide")
+    return beam, alpha
+
+
+def parts_that_fit(texts: Sequence[str], tokenizer: Tokenizer, limit: int) -> list[list[Part]]:
+    """Each text's parts of at most `limit` pieces; of a blank text, none."""
+    if isinstance(texts, str):
+        raise TypeError("translate takes a list of texts, not one text")
+    return [split_to_fit(text, tokenizer, limit) for text in texts]
+
+
+def best_of(several: list[Translation]) -> Translation:
+    """The first of the n best, with all of them as its alternatives."""
+    return replace(several[0], alternatives=tuple(several)) if len(several) > 1 else several[0]
+
+
+def joined(parts: list[list[Part]], translations: Iterable[Translation]) -> list[Translation]:
+    """One translation of each text, from those of all texts' parts in order."""
+    left = iter(translations)
+    return [_join(text_parts, [next(left) for _ in text_parts]) for text_parts in parts]
+
+
+def _join(parts: list[Part], translations: list[Translation]) -> Translation:
+    """The translations of a text's parts as one. A blank text has no part and stays blank."""
+    if len(translations) == 1:
+        return translations[0]
+    if not translations:
+        return Translation("", 0.0, 0.0, [], [])
+    n_all = min(len(one.alternatives) for one in translations)
+    ranked = [[one.alternatives[rank] for one in translations] for rank in range(n_all)]
+    cuts = tuple(part.cut for part in parts[:-1])
+    whole = _concatenate(translations, cuts)
+    return replace(whole, alternatives=tuple(_concatenate(these, cuts) for these in ranked))
+
+
+def _concatenate(parts: list[Translation], cuts: tuple[str, ...]) -> Translation:
+    return Translation(
+        " ".join(part.text for part in parts if part.text),
+        sum(part.score for part in parts),
+        sum(part.log_probability for part in parts),
+        [piece for part in parts for piece in part.pieces],
+        [piece for part in parts for piece in part.source_pieces],
+        all(part.finished for part in parts),
+        cuts,
+    )
