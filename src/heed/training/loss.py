@@ -71,26 +71,34 @@ class _LabelSmoothedLoss(torch.autograd.Function):
         smoothed, unsmoothed = weight_VD.new_zeros(()), weight_VD.new_zeros(())
         factor_VD = weight_VD.to(hidden_ND.dtype)  # the same tensor, unless the hidden states are in 16 bits
         size = max(1, PORTION // vocab_size)
+        room_nV = hidden_ND.new_empty(min(size, len(hidden_ND)), vocab_size)
+        all_symbols_D = weight_VD.sum(0)
         for hidden_nD, gold_n, grad_nD in zip(
             torch.split(hidden_ND, size), torch.split(gold_N, size), torch.split(grad_hidden_ND, size), strict=True
         ):
-            logits_nV = (hidden_nD @ factor_VD.T).to(weight_VD.dtype)
+            logits_nV = torch.mm(hidden_nD, factor_VD.T, out=room_nV[: len(hidden_nD)]).to(weight_VD.dtype)
             gold_n1 = gold_n.unsqueeze(1)
-            normalizer_n1 = logits_nV.logsumexp(1, keepdim=True)
-            nll = (normalizer_n1 - logits_nV.gather(1, gold_n1)).sum()
-            # Σ over all symbols of -log p, from the sum of the logits: no tensor of log-probabilities.
-            all_nll = vocab_size * normalizer_n1.sum() - logits_nV.sum()
+            gold_logits_n1, highest_n1 = logits_nV.gather(1, gold_n1), logits_nV.amax(1, keepdim=True)
+            exp_nV = logits_nV.sub_(highest_n1).exp_()  # in its place
+            sum_n1 = exp_nV.sum(1, keepdim=True)
+            normalizer_n1 = highest_n1 + sum_n1.log()
+            nll = (normalizer_n1 - gold_logits_n1).sum()
+            # Σ over all symbols of -log p, their logits summed before they are made: hidden · Σ weights.
+            all_nll = vocab_size * normalizer_n1.sum() - (hidden_nD.to(weight_VD.dtype) @ all_symbols_D).sum()
             unsmoothed += nll
             smoothed += (1 - epsilon - other) * nll + other * all_nll
 
-            grad_nV = logits_nV.sub_(normalizer_n1).exp_().sub_(other)  # softmax - q, but for the gold symbol
-            grad_nV.scatter_add_(1, gold_n1, torch.full_like(gold_n1, other + epsilon - 1, dtype=grad_nV.dtype))
-            grad_nV = grad_nV.to(hidden_nD.dtype)
-            torch.mm(grad_nV, factor_VD, out=grad_nD)
+            # softmax - q, but without two passes over all symbols: it is divided by the sum in the small matrices,
+            # and what q has of all symbols alike is taken off at the end.
+            grad_nV = exp_nV.scatter_add_(1, gold_n1, (other + epsilon - 1) * sum_n1).to(hidden_nD.dtype)
+            torch.mm(grad_nV, factor_VD, out=grad_nD).div_(sum_n1)
+            share_nD = (hidden_nD / sum_n1).to(hidden_nD.dtype)
             if grad_nV.dtype == grad_weight_VD.dtype:
-                grad_weight_VD.addmm_(grad_nV.T, hidden_nD)
+                grad_weight_VD.addmm_(grad_nV.T, share_nD)
             else:
-                grad_weight_VD += grad_nV.T @ hidden_nD
+                grad_weight_VD += grad_nV.T @ share_nD
+        grad_hidden_ND -= other * all_symbols_D.to(hidden_ND.dtype)
+        grad_weight_VD -= other * hidden_ND.to(weight_VD.dtype).sum(0)
         ctx.save_for_backward(grad_hidden_ND, grad_weight_VD)
         ctx.mark_non_differentiable(unsmoothed)
         return smoothed, unsmoothed
