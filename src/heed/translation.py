@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from heed.config import DecodeConfig
 from heed.errors import DecodeError
+from heed.text.normalize import normalize
 from heed.text.split import Part, split_to_fit
 from heed.text.tokenizer import Tokenizer
 
@@ -63,7 +64,12 @@ def parts_that_fit(texts: Sequence[str], tokenizer: Tokenizer, limit: int) -> li
     """Each text's parts of at most `limit` pieces; of a blank text, none."""
     if isinstance(texts, str):
         raise TypeError("translate takes a list of texts, not one text")
-    return [split_to_fit(text, tokenizer, limit) for text in texts]
+    texts = [normalize(text) for text in texts]
+    # Most texts fit, and counting the pieces of all at once is quick.
+    return [
+        split_to_fit(text, tokenizer, limit) if len(ids) > limit else [Part(text, "end")] if text else []
+        for text, ids in zip(texts, tokenizer.encode_ids(texts), strict=True)
+    ]
 
 
 def best_of(several: list[Translation]) -> Translation:

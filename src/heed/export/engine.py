@@ -1,21 +1,27 @@
 """CTranslate2 in the place of torch: texts to translations, order and count kept.
 
-Its search keeps the same hypotheses as ours (twice `beam` candidates; those that end among the best `beam` are
-finished; `beam` finished ones are enough) and then ranks them by log P / length^α instead of the paper's
-log P / ((5 + length) / 6)^α. So all `beam` finished ones are asked for and ranked anew. What remains different:
+Its search keeps the same hypotheses as ours: twice `beam` candidates a step; those that end among the best `beam` are
+finished; `beam` finished ones are enough. How its results become ours:
 
-- When more than `beam` have finished by the last step, CTranslate2 keeps the best `beam` of them by its own formula;
-  its exponent is chosen such that the two formulas rank translations about as long as the source alike.
-- PAD and UNK are ruled out before the softmax and not after it, so the others share their probability.
+**The length penalty.** It ranks by log P / length^e and returns the first `beam`. Here e is next to nothing, so that
+log P decides, and the paper's penalty is applied afterwards. If more than `beam` have finished by the last step T, some
+are dropped: each less probable than all that are returned, at least one of which has length T (before step T, fewer
+than `beam` had finished). None is longer than that one, so none has a larger penalty to divide by: the best is never
+dropped. One of the n best may be; where the scores leave that open, the sentence is searched again up to step T, with
+room for all.
 
-The length limit counts from the length of the source, and a batch has one limit: so only sources of one length are
-translated together.
+**The length limit.** It counts from the length of the source, and a batch has one limit: its longest source's. A
+sentence whose hypotheses have all ended within its own limit was not affected; the others are searched again.
+
+What remains different: PAD and UNK are ruled out before the softmax and not after it, so the others share their
+probability; and sums are rounded differently, which may decide between near equals.
 """
 
-from collections import defaultdict
-from collections.abc import Sequence
+import os
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from heed.config import Config, DecodeConfig
 from heed.decode.penalty import length_penalty
@@ -23,15 +29,34 @@ from heed.symbols import EOS, PAD
 from heed.text.tokenizer import Tokenizer
 from heed.translation import Translation, beam_and_alpha, best_of, joined, parts_that_fit
 
+_NO_PENALTY = 1e-9  # 0 is taken for leave to stop at the first finished hypothesis
+_SENTENCES = 32  # in a batch: enough for the matrix products, and short waits for the longest translation
+
+
+class _Hypothesis(NamedTuple):
+    pieces: list[str]  # with the end symbol, if it has one
+    log_probability: float
+    score: float
+    finished: bool
+
 
 class Engine:
     """A folder made by `write_ctranslate2`, ready to translate."""
 
-    def __init__(self, folder: Path, config: Config, tokenizer: Tokenizer) -> None:
+    def __init__(self, folder: Path, config: Config, tokenizer: Tokenizer, int8: bool = False) -> None:
         import ctranslate2
 
         self.config, self.tokenizer = config, tokenizer
-        self._translator = ctranslate2.Translator(str(folder), device="cpu", compute_type="float32")
+        # A thread for each batch, and as many batches at once as there are cores. Several threads for one batch are
+        # slower even if the batch is all there is: the products of one step are too small to share.
+        self._workers = _available_threads()
+        self._translator = ctranslate2.Translator(
+            str(folder),
+            device="cpu",
+            compute_type="int8" if int8 else "float32",
+            inter_threads=self._workers,
+            intra_threads=1,
+        )
         self._pieces = tokenizer.pieces(range(len(tokenizer)))
         self._ids = {piece: number for number, piece in enumerate(self._pieces)}
 
@@ -49,42 +74,58 @@ class Engine:
         """
         beam, alpha = beam_and_alpha(self.decode, beam, alpha, n_best)
         parts = parts_that_fit(texts, self.tokenizer, self.config.model.max_length)
-        flat = [part.text for text_parts in parts for part in text_parts]
-        return joined(parts, self._translate_parts(flat, beam, alpha, n_best))
+        ids = self.tokenizer.encode_ids([part.text for text_parts in parts for part in text_parts])
+        sources = [[self._pieces[i] for i in one] for one in ids]
+        return joined(parts, self._translate_pieces(sources, beam, alpha, n_best))
 
-    def _translate_parts(self, texts: list[str], beam: int, alpha: float, n_best: int) -> list[Translation]:
-        sources = [self.tokenizer.pieces(ids) for ids in self.tokenizer.encode_ids(texts)]
-        same_length: dict[int, list[int]] = defaultdict(list)
-        for i, source in enumerate(sources):
-            same_length[len(source)].append(i)
-        found: dict[int, Translation] = {}
-        for length, rows in same_length.items():
-            batch, limit, exponent = [sources[i] for i in rows], self._output_limit(length), _exponent(length, alpha)
-            for i, result in zip(rows, self._search(batch, limit, beam, exponent), strict=True):
-                found[i] = self._translation(sources[i], result, exponent, alpha, n_best)
-        return [found[i] for i in range(len(texts))]
+    def _translate_pieces(self, sources: list[list[str]], beam: int, alpha: float, n_best: int) -> list[Translation]:
+        found: dict[int, list[_Hypothesis]] = {}
+        again: dict[int, list[int]] = defaultdict(list)  # limit -> the sentences to search up to it
+        batches = [(rows, self._limit(sources[rows[0]])) for rows in self._batches(range(len(sources)), sources)]
+        for i, hypotheses in self._search(batches, sources, beam, alpha, room=1):
+            own_limit, longest = self._limit(sources[i]), max(len(one.pieces) for one in hypotheses)
+            if longest > own_limit or (beam > 1 and not all(one.finished for one in hypotheses)):
+                again[own_limit].append(i)
+            elif n_best > 1 and _dropped_may_count(hypotheses, longest, alpha, n_best):
+                again[longest].append(i)
+            else:
+                found[i] = hypotheses
+        # Up to the limit, fewer than `beam` finish before the last step, and `beam` hypotheses come with it.
+        batches = [(rows, limit) for limit, some in again.items() for rows in self._batches(some, sources)]
+        found |= self._search(batches, sources, beam, alpha, room=2)
+        return [self._translation(source, found[i], n_best) for i, source in enumerate(sources)]
 
-    def _search(self, batch: list[list[str]], limit: int, beam: int, exponent: float) -> list[Any]:
-        """CTranslate2's results for sources of one length."""
-        results = self._ask(batch, limit, beam, exponent, patience=1)
-        # At the limit, the unfinished hypotheses may have taken the places of finished ones. Less than `beam` were
-        # finished before it, and `beam` come with it: with twice the places, all are seen.
-        cut_off = [i for i, one in enumerate(results) if any(h[-1] != self._pieces[EOS] for h in one.hypotheses)]
-        if cut_off and beam > 1:
-            again = self._ask([batch[i] for i in cut_off], limit, beam, exponent, patience=2)
-            for i, result in zip(cut_off, again, strict=True):
-                results[i] = result
-        return results
+    def _batches(self, rows: Iterable[int], sources: list[list[str]]) -> Iterator[list[int]]:
+        """Sentences of similar length, the longest first, for as many workers as there are."""
+        order = sorted(rows, key=lambda i: -len(sources[i]))
+        most = max(1, min(_SENTENCES, -(-len(order) // self._workers)))
+        begin = 0
+        while begin < len(order):
+            count = max(1, min(most, self.decode.batch_tokens // (len(sources[order[begin]]) + 1)))
+            yield order[begin : begin + count]
+            begin += count
 
-    def _ask(self, batch: list[list[str]], limit: int, beam: int, exponent: float, patience: int) -> list[Any]:
-        results: list[Any] = self._translator.translate_batch(
+    def _search(
+        self, batches: Iterable[tuple[list[int], int]], sources: list[list[str]], beam: int, alpha: float, room: int
+    ) -> Iterator[tuple[int, list[_Hypothesis]]]:
+        """Each sentence of some batches, given with their limits, and its hypotheses: room for `room` x beam."""
+        # Not all batches wait in CTranslate2's queue: it empties it even if nobody waits for the results any more.
+        asked: deque[tuple[list[int], list[Any]]] = deque()
+        for rows, limit in batches:
+            asked.append((rows, self._ask([sources[i] for i in rows], limit, beam, room if beam > 1 else 1)))
+            if len(asked) > 3 * self._workers:
+                yield from self._answers(*asked.popleft(), alpha)
+        while asked:
+            yield from self._answers(*asked.popleft(), alpha)
+
+    def _ask(self, batch: list[list[str]], limit: int, beam: int, room: int) -> list[Any]:
+        promises: list[Any] = self._translator.translate_batch(
             batch,
-            max_batch_size=self.decode.batch_tokens,
-            batch_type="tokens",
+            asynchronous=True,
             beam_size=beam,
-            patience=patience,
-            num_hypotheses=beam * patience,
-            length_penalty=exponent,
+            patience=room,
+            num_hypotheses=beam * room,
+            length_penalty=_NO_PENALTY,
             min_decoding_length=0,
             max_decoding_length=limit,
             max_input_length=0,  # by default it cuts
@@ -93,32 +134,49 @@ class Engine:
             disable_unk=True,
             suppress_sequences=[[self._pieces[PAD]]],
         )
-        return results
+        return promises
 
-    def _output_limit(self, n_source: int) -> int:
+    def _answers(self, rows: list[int], promises: list[Any], alpha: float) -> Iterator[tuple[int, list[_Hypothesis]]]:
+        for i, promise in zip(rows, promises, strict=True):
+            result = promise.result()
+            yield (
+                i,
+                [
+                    _Hypothesis(
+                        pieces,
+                        log_probability,
+                        log_probability / length_penalty(len(pieces), alpha),
+                        pieces[-1] == self._pieces[EOS],
+                    )
+                    for pieces, log_probability in zip(result.hypotheses, result.scores, strict=True)
+                ],
+            )
+
+    def _limit(self, source: list[str]) -> int:
         """Section 6.1: at most input length + 50; and no further than there are learned positions."""
-        model, limit = self.config.model, n_source + self.decode.extra_length
+        model, limit = self.config.model, len(source) + self.decode.extra_length
         return limit if model.positions == "sinusoidal" else min(limit, model.max_length + 1)
 
-    def _translation(self, source: list[str], result: Any, exponent: float, alpha: float, n_best: int) -> Translation:
-        """The `n_best` by the paper's formula; unfinished ones fill the places that no finished one took."""
+    def _translation(self, source: list[str], hypotheses: list[_Hypothesis], n_best: int) -> Translation:
+        """The `n_best`; unfinished ones fill the places that no finished one took."""
+        best = sorted(hypotheses, key=lambda one: (not one.finished, -one.score))[:n_best]
         several = []
-        for pieces, score in zip(result.hypotheses, result.scores, strict=True):
-            log_probability = score * len(pieces) ** exponent
-            score = log_probability / length_penalty(len(pieces), alpha)
-            finished = pieces[-1] == self._pieces[EOS]
+        for pieces, log_probability, score, finished in sorted(best, key=lambda one: -one.score):
             pieces = pieces[:-1] if finished else pieces
             text = self.tokenizer.decode([self._ids[piece] for piece in pieces])
             several.append(Translation(text, score, log_probability, pieces, source, finished))
-        several.sort(key=lambda one: (not one.finished, -one.score))
-        several = sorted(several[:n_best], key=lambda one: -one.score)
         return best_of(several)
 
 
-def _exponent(n_source: int, alpha: float) -> float:
-    """The slope of the paper's penalty, on logarithmic scales, at a translation as long as the source.
+def _dropped_may_count(hypotheses: list[_Hypothesis], longest: int, alpha: float, n_best: int) -> bool:
+    """Could a hypothesis be among the n best that is less probable than all these, and no longer?"""
+    most = min(one.log_probability for one in hypotheses) / length_penalty(longest, alpha)
+    return most > sorted((one.score for one in hypotheses), reverse=True)[n_best - 1]
 
-    Never 0, which CTranslate2 takes for leave to stop at the first finished hypothesis.
-    """
-    length = n_source + 1
-    return max(alpha * length / (5 + length), 1e-9)
+
+def _available_threads() -> int:
+    """What OMP_NUM_THREADS says, as to torch; else the cores this process may use."""
+    told = os.environ.get("OMP_NUM_THREADS", "")
+    if told.isdecimal() and int(told):
+        return int(told)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
