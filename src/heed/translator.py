@@ -1,23 +1,22 @@
 """From texts to translations: order and count kept, whatever the texts."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from heed.config import DecodeConfig
 from heed.data.batch import batch_of_ids, pad
 from heed.data.batching import cut_by_budget
 from heed.decode.beam import beam_search
 from heed.decode.greedy import greedy_search
+from heed.decode.model_step import ModelState, model_step
 from heed.decode.sampling import Sampling, sample
-from heed.decode.step import EnsembleState, Hypothesis, Step, Task, ensemble, forced_prefix
+from heed.decode.step import EnsembleState, Hypothesis, Task, ensemble, forced_prefix
 from heed.errors import DecodeError
-from heed.model.cache import Cache, Memory
+from heed.model.incremental import IncrementalDecoder
 from heed.model.transformer import AttentionWeights, Transformer
 from heed.run import RunFolder
 from heed.symbols import EOS, PAD, UNK
@@ -33,34 +32,6 @@ class PairScore:
     n_tokens: int  # pieces and the end symbol
 
 
-@dataclass(frozen=True)
-class _ModelState:
-    memory: Memory
-    cache: Cache
-
-    def select(self, sentences_B: Tensor, parents_BW: Tensor) -> "_ModelState":
-        n_sentences = self.memory.keys_values[0][0].size(0)
-        leaving = len(sentences_B) < n_sentences
-        memory = self.memory.select(sentences_B) if leaving else self.memory
-        if not self.cache.length:
-            return _ModelState(memory, self.cache)
-        width = self.cache.keys_values[0][0].size(0) // n_sentences
-        rows_R = (sentences_B.unsqueeze(1) * width + parents_BW).flatten()
-        return _ModelState(memory, self.cache.select(rows_R))
-
-
-def model_step(model: Transformer) -> Step[_ModelState]:
-    """A model as search sees it. PAD and UNK are never offered."""
-
-    def step(ids_BW: Tensor, state: _ModelState) -> tuple[Tensor, _ModelState]:
-        hidden_RLD = model.decode(ids_BW.reshape(-1, 1), state.memory, state.cache)
-        logprobs_RV = model.embedding.logits(hidden_RLD[:, -1]).log_softmax(-1)
-        logprobs_RV[:, [PAD, UNK]] = -math.inf
-        return logprobs_RV.view(*ids_BW.shape, -1), state
-
-    return step
-
-
 class Translator:
     """One model, or several of one vocabulary that vote together."""
 
@@ -72,6 +43,7 @@ class Translator:
                     "they do not belong together"
                 )
         self.models = list(models)
+        self._decoders = [IncrementalDecoder(model) for model in self.models]
         self.tokenizer = tokenizer
         self.decode = decode
 
@@ -178,11 +150,11 @@ class Translator:
         for begin, end in zip(bounds, bounds[1:], strict=False):
             rows = order[begin:end].tolist()
             src_BS = pad([[*ids[i], EOS] for i in rows]).to(self.device)
-            state = EnsembleState([_ModelState(model.encode(src_BS), Cache()) for model in self.models])
+            state = EnsembleState([ModelState(decoder.start(src_BS)) for decoder in self._decoders])
             limits = [self._output_limit(len(ids[i]) + (len(forced[i]) if forced else 0)) for i in rows]
             constraint = None if forced is None else forced_prefix([forced[i] for i in rows], len(self.tokenizer))
-            task = Task(limits, PAD, EOS, alpha, constraint, self.device)
-            step = ensemble([model_step(model) for model in self.models])
+            task = Task(limits, PAD, EOS, alpha, constraint, (PAD, UNK), self.device)
+            step = ensemble([model_step(decoder) for decoder in self._decoders])
             if sampling is not None:
                 results = sample(step, state, task, sampling, n_best, [numbers[i] for i in rows])
             elif beam == 1:

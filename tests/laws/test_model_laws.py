@@ -1,10 +1,12 @@
 """What must hold of any Transformer, whatever its weights."""
 
+import numpy as np
 import pytest
 import torch
 
+from heed.decode.model_step import ModelState, model_step
 from heed.model.attention import attention, fused_attention
-from heed.model.cache import Cache
+from heed.model.incremental import IncrementalDecoder, to_add
 from heed.model.transformer import AttentionWeights
 from tests.conftest import VOCABULARY
 
@@ -77,25 +79,44 @@ def test_padding_and_batch_mates_never_change_logits(model):
 
 @torch.no_grad()
 @pytest.mark.parametrize("portions", [[1] * 7, [3, 1, 3], [7]])
-def test_cached_equals_uncached_decoding(model, portions):
+def test_decoding_in_portions_equals_decoding_at_once(model, portions):
     src, tgt = ids(2, 9), ids(2, 7, seed=1)
     src[0, 5:] = 0
-    memory = model.encode(src)
-    whole = model.decode(tgt, memory)
-    cache, parts, begin = Cache(), [], 0
+    whole = model(src, tgt)
+    decoder = IncrementalDecoder(model)
+    past, parts, begin = decoder.start(src), [], 0
     for size in portions:
-        parts.append(model.decode(tgt[:, begin : begin + size], memory, cache))
-        begin += size
+        end = begin + size
+        sees = to_add(torch.ones(size, end, dtype=torch.bool).tril(begin)).expand(2, -1, -1).to(src.device).double()
+        position = torch.arange(begin, end).expand(2, -1) if size > 1 else begin
+        parts.append(decoder.extend(past, tgt[:, begin:end], position, None if size == 1 else sees))
+        begin = end
     torch.testing.assert_close(torch.cat(parts, 1), whole, atol=1e-10, rtol=0)
 
 
 @torch.no_grad()
-def test_beams_share_a_sentence_memory_without_copies(model):
-    """Three hypotheses of each of two sentences against one memory, and against a memory repeated thrice."""
-    src, tgt = ids(2, 9), ids(6, 5, seed=1)
+def test_hypotheses_that_part_and_merge_each_see_their_own_past(model):
+    """Many more slots than there is room for at first; after every step, a plain pass over each hypothesis's past."""
+    random = np.random.default_rng(5)
+    src, n_steps, width = ids(3, 9), 25, 4
     src[1, 4:] = 0
-    shared = model.decode(tgt, model.encode(src))
-    copied = model.decode(tgt, model.encode(src.repeat_interleave(3, 0)))
-    torch.testing.assert_close(shared, copied, atol=1e-10, rtol=0)
-    memory = model.encode(src)
-    assert all(k.size(0) == 2 for k, _ in memory.keys_values)
+    decoder = IncrementalDecoder(model)
+    step, state = model_step(decoder), ModelState(decoder.start(src))
+    past = [[[0]] for _ in range(3)]
+    kept = list(range(3))
+    for t in range(n_steps):
+        newest = torch.tensor([[one[-1] for one in several] for several in past])
+        logits, state = step(newest, state)
+        if t % 6 == 1 or t == n_steps - 1:
+            for b, several in enumerate(past):
+                for w, one in enumerate(several):
+                    plain = model(src[kept[b] : kept[b] + 1], torch.tensor([one]))[0, -1]
+                    torch.testing.assert_close(logits[b, w], plain, atol=1e-10, rtol=0)
+        rows = [0, 2] if t == 12 else list(range(len(past)))  # a sentence leaves
+        parents = random.integers(0, len(past[0]), (len(rows), width))
+        state = state.select(torch.tensor(rows), torch.from_numpy(parents))
+        past = [
+            [[*past[row][parent], int(random.integers(3, 11))] for parent in several]
+            for row, several in zip(rows, parents.tolist(), strict=True)
+        ]
+        kept = [kept[row] for row in rows]

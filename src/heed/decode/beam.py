@@ -29,10 +29,14 @@ def beam_search(step: Step[S], state: S, task: Task, beam: int, n_best: int = 1)
     rank = torch.arange(2 * beam, device=device)
 
     while len(sentences_B):
-        logprobs_BWV, state = step(newest_BW, state)
-        logprobs_BWV = task.constrain(logprobs_BWV, ids_BWt, sentences_B)
-        # Twice as many candidates as beams: even if `beam` of them end, `beam` go on.
-        totals_BN, parents_BN, symbols_BN = _best_candidates(live_BW.unsqueeze(-1) + logprobs_BWV, 2 * beam)
+        logits_BWV, state = step(newest_BW, state)
+        # Twice as many candidates as beams: even if `beam` of them end, `beam` go on. The best of a sentence are among
+        # the best of its hypotheses.
+        logprobs_BWn, symbols_BWn = task.best(2 * beam, logits_BWV, ids_BWt, sentences_B)
+        totals_BWn = live_BW.unsqueeze(-1) + logprobs_BWn
+        totals_BN, places_BN = totals_BWn.flatten(1).topk(min(2 * beam, totals_BWn[0].numel()))
+        parents_BN = places_BN // totals_BWn.size(2)
+        symbols_BN = symbols_BWn.flatten(1).gather(1, places_BN)
         t = ids_BWt.size(2) + 1
         ends_BN = symbols_BN.eq(task.end)
 
@@ -67,15 +71,6 @@ def beam_search(step: Step[S], state: S, task: Task, beam: int, n_best: int = 1)
             state = state.select(rows_B, parents_BW)
 
     return [sorted(done, key=lambda one: -one.score)[:n_best] for done in finished]
-
-
-def _best_candidates(totals_BWV: Tensor, n: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The n best continuations of each sentence over all its hypotheses: totals_BN, parents_BN, symbols_BN."""
-    # The best n of a sentence are among the best n of its hypotheses, and short lists are quick to merge.
-    n_each = min(n, totals_BWV.size(-1))
-    totals_BWn, symbols_BWn = totals_BWV.topk(n_each)
-    totals_BN, places_BN = totals_BWn.flatten(1).topk(min(n, totals_BWn[0].numel()))
-    return totals_BN, places_BN // n_each, symbols_BWn.flatten(1).gather(1, places_BN)
 
 
 def _can_win(best_possible: float, done: list[Hypothesis], n_best: int) -> bool:

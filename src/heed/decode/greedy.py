@@ -14,9 +14,9 @@ def greedy_search(step: Step[S], state: S, task: Task) -> list[list[Hypothesis]]
     newest_BW = torch.full((n_sentences, 1), task.start, device=device)
     total_BW = torch.zeros(n_sentences, 1, device=device)
     while len(sentences_B):
-        logprobs_BWV, state = step(newest_BW, state)
-        best_BW, newest_BW = task.constrain(logprobs_BWV, ids_BWt, sentences_B).max(-1)
-        total_BW = total_BW + best_BW
+        logits_BWV, state = step(newest_BW, state)
+        best_BW1, newest_BW1 = task.best(1, logits_BWV, ids_BWt, sentences_B)
+        newest_BW, total_BW = newest_BW1.squeeze(-1), total_BW + best_BW1.squeeze(-1)
 
         going = []
         newest, totals = newest_BW[:, 0].tolist(), total_BW[:, 0].tolist()

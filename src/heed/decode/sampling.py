@@ -44,8 +44,8 @@ def sample(
     parents_BW = torch.arange(n_samples, device=device).expand(n_sentences, -1)
     state = state.select(sentences_B, torch.zeros_like(parents_BW))
     while len(sentences_B):
-        logprobs_BWV, state = step(newest_BW, state)
-        logprobs_BWV = task.constrain(logprobs_BWV, ids_BWt, sentences_B)
+        logits_BWV, state = step(newest_BW, state)
+        logprobs_BWV = task.all(logits_BWV, ids_BWt, sentences_B)
         uniform_BW = np.stack([streams[sentence].random(n_samples) for sentence in sentences_B.tolist()])
         newest_BW = _draw(logprobs_BWV, torch.from_numpy(uniform_BW).to(logprobs_BWV), sampling)
         drawn_BW = logprobs_BWV.gather(-1, newest_BW.unsqueeze(-1)).squeeze(-1)

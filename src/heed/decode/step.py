@@ -8,6 +8,7 @@ from typing import Any, Protocol, Self, TypeVar
 import torch
 from torch import Tensor
 
+from heed.decode.candidates import best_symbols
 from heed.decode.penalty import length_penalty
 
 
@@ -29,7 +30,10 @@ class Step(Protocol[S]):
     """One more symbol."""
 
     def __call__(self, ids_BW: Tensor, state: S) -> tuple[Tensor, S]:
-        """The newest symbol of each hypothesis to logprobs_BWV of the next, and the new state."""
+        """The newest symbol of each hypothesis to logits_BWV of the next, and the new state.
+
+        Log-probabilities are logits, too: those that need no normalising. The logits are the caller's to change.
+        """
         ...
 
 
@@ -56,10 +60,24 @@ class Task:
     end: int
     alpha: float = 0.0
     constraint: Constraint | None = None
+    never: tuple[int, ...] = ()  # symbols that are not offered, whatever their probability
     device: torch.device | None = None
 
-    def constrain(self, logprobs_BWV: Tensor, ids_BWt: Tensor, sentences_B: Tensor) -> Tensor:
-        """Symbols that may not come next get probability zero; the others keep theirs."""
+    def best(self, n: int, logits_BWV: Tensor, ids_BWt: Tensor, sentences_B: Tensor) -> tuple[Tensor, Tensor]:
+        """The n best symbols to come next after each hypothesis: logprobs_BWn, symbols_BWn.
+
+        Symbols that may not come next get probability zero; the others keep theirs.
+        """
+        allowed_BWV = None if self.constraint is None else self.constraint(ids_BWt, sentences_B)
+        allowed_RV = None if allowed_BWV is None else allowed_BWV.flatten(0, 1)
+        shape = *logits_BWV.shape[:2], -1
+        logprobs_Rn, symbols_Rn = best_symbols(logits_BWV.flatten(0, 1), n, self.never, allowed_RV)
+        return logprobs_Rn.view(shape), symbols_Rn.view(shape)
+
+    def all(self, logits_BWV: Tensor, ids_BWt: Tensor, sentences_B: Tensor) -> Tensor:
+        """The same of every symbol: logprobs_BWV."""
+        logprobs_BWV = logits_BWV.log_softmax(-1)
+        logprobs_BWV[..., list(self.never)] = -math.inf
         allowed_BWV = None if self.constraint is None else self.constraint(ids_BWt, sentences_B)
         return logprobs_BWV if allowed_BWV is None else logprobs_BWV.masked_fill(~allowed_BWV, -math.inf)
 
@@ -84,7 +102,7 @@ def ensemble(steps: Sequence[Step[Any]]) -> Step[EnsembleState]:
         results = [one(ids_BW, its_state) for one, its_state in zip(steps, state.states, strict=True)]
         if len(results) == 1:
             return results[0][0], EnsembleState([results[0][1]])
-        all_NBWV = torch.stack([logprobs_BWV for logprobs_BWV, _ in results])
+        all_NBWV = torch.stack([logits_BWV.log_softmax(-1) for logits_BWV, _ in results])
         mean_BWV = all_NBWV.logsumexp(0) - math.log(len(steps))
         return mean_BWV, EnsembleState([its_state for _, its_state in results])
 

@@ -47,18 +47,13 @@ class MultiHeadAttention(nn.Module):
 
     def forward(
         self,
-        x_RLD: Tensor,
+        x_BLD: Tensor,
         k_BHMK: Tensor,
         v_BHMC: Tensor,
         may_attend_B1LM: Tensor | None,
         captured: list[Tensor] | None = None,
     ) -> Tensor:
-        """Attend from x. With `captured`, take the explicit path and append each head's weights to it.
-
-        R may be a multiple of B, neighbouring rows sharing one memory: the beams of a sentence are then
-        nothing but more queries of it, and its keys and values are never copied.
-        """
-        x_BLD = x_RLD.reshape(k_BHMK.size(0), -1, x_RLD.size(-1))
+        """Attend from x. With `captured`, take the explicit path and append each head's weights to it."""
         q_BHLK = self._split_heads(self.w_q(x_BLD))
         if captured is None:
             context_BHLC = fused_attention(q_BHLK, k_BHMK, v_BHMC, may_attend_B1LM)
@@ -66,7 +61,7 @@ class MultiHeadAttention(nn.Module):
             context_BHLC, weights_BHLM = attention(q_BHLK, k_BHMK, v_BHMC, may_attend_B1LM)
             captured.append(weights_BHLM)
         y_BLD: Tensor = self.w_o(context_BHLC.transpose(1, 2).flatten(2))
-        return y_BLD.view_as(x_RLD)
+        return y_BLD
 
     def _split_heads(self, x_BLX: Tensor) -> Tensor:
         return x_BLX.view(*x_BLX.shape[:-1], self.h, -1).transpose(1, 2)

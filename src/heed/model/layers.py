@@ -5,7 +5,6 @@ from typing import Literal
 from torch import Tensor, nn
 
 from heed.model.attention import CrossAttention, SelfAttention
-from heed.model.cache import Cache
 from heed.model.dropout import Dropout
 from heed.model.feedforward import FeedForward
 
@@ -69,25 +68,21 @@ class DecoderLayer(nn.Module):
 
     def forward(
         self,
-        x_RLD: Tensor,
-        may_attend_11LM: Tensor | None,
+        x_BTD: Tensor,
+        may_attend_11TT: Tensor | None,
         memory_keys_values: tuple[Tensor, Tensor],
         may_attend_B11S: Tensor | None,
-        cache: Cache | None = None,
-        layer: int = 0,
         captured_self: list[Tensor] | None = None,
         captured_cross: list[Tensor] | None = None,
     ) -> Tensor:
-        seen_RLD = self.self_attention_residual.before(x_RLD)
-        keys, values = self.self_attention.keys_values(seen_RLD)
-        if cache is not None:
-            keys, values = cache.append(layer, keys, values)
-        y_RLD = self.self_attention(seen_RLD, keys, values, may_attend_11LM, captured_self)
-        x_RLD = self.self_attention_residual.after(x_RLD, y_RLD)
+        seen_BTD = self.self_attention_residual.before(x_BTD)
+        keys, values = self.self_attention.keys_values(seen_BTD)
+        y_BTD = self.self_attention(seen_BTD, keys, values, may_attend_11TT, captured_self)
+        x_BTD = self.self_attention_residual.after(x_BTD, y_BTD)
 
-        seen_RLD = self.cross_attention_residual.before(x_RLD)
-        y_RLD = self.cross_attention(seen_RLD, *memory_keys_values, may_attend_B11S, captured_cross)
-        x_RLD = self.cross_attention_residual.after(x_RLD, y_RLD)
+        seen_BTD = self.cross_attention_residual.before(x_BTD)
+        y_BTD = self.cross_attention(seen_BTD, *memory_keys_values, may_attend_B11S, captured_cross)
+        x_BTD = self.cross_attention_residual.after(x_BTD, y_BTD)
 
-        y_RLD = self.feed_forward(self.feed_forward_residual.before(x_RLD))
-        return self.feed_forward_residual.after(x_RLD, y_RLD)
+        y_BTD = self.feed_forward(self.feed_forward_residual.before(x_BTD))
+        return self.feed_forward_residual.after(x_BTD, y_BTD)

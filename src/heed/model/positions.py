@@ -1,4 +1,4 @@
-"""Section 3.5: positional encoding. Both kinds add a vector per position; `start` is the first position's number."""
+"""Section 3.5: positional encoding. Both kinds add a vector per position."""
 
 import torch
 from torch import Tensor, nn
@@ -24,11 +24,14 @@ class SinusoidalPositions(nn.Module):
         # Not part of the saved weights: it can be computed.
         self.register_buffer("table_LD", sinusoids(n_positions, d_model), persistent=False)
 
-    def forward(self, x_BLD: Tensor, start: int = 0) -> Tensor:
-        end = start + x_BLD.size(1)
-        if end > self.table_LD.size(0):
-            self.table_LD = sinusoids(2 * end, self.table_LD.size(1)).to(self.table_LD)
-        return x_BLD + self.table_LD[start:end].to(x_BLD.dtype)
+    def forward(self, x_BLD: Tensor) -> Tensor:
+        return x_BLD + self.table(x_BLD.size(1)).to(x_BLD.dtype)
+
+    def table(self, n: int) -> Tensor:
+        """The vectors of the first n positions: table_LD."""
+        if n > self.table_LD.size(0):
+            self.table_LD = sinusoids(2 * n, self.table_LD.size(1)).to(self.table_LD)
+        return self.table_LD[:n]
 
 
 class LearnedPositions(nn.Module):
@@ -40,8 +43,11 @@ class LearnedPositions(nn.Module):
         self.weight = nn.Parameter(torch.empty(n_positions, d_model))
         nn.init.normal_(self.weight, std=d_model**-0.5)
 
-    def forward(self, x_BLD: Tensor, start: int = 0) -> Tensor:
-        end = start + x_BLD.size(1)
-        if end > self.weight.size(0):
-            raise ValueError(f"position {end} of a model with {self.weight.size(0)} learned positions")
-        return x_BLD + self.weight[start:end]
+    def forward(self, x_BLD: Tensor) -> Tensor:
+        return x_BLD + self.table(x_BLD.size(1))
+
+    def table(self, n: int) -> Tensor:
+        """The vectors of the first n positions: table_LD."""
+        if n > self.weight.size(0):
+            raise ValueError(f"position {n} of a model with {self.weight.size(0)} learned positions")
+        return self.weight[:n]

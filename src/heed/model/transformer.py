@@ -6,11 +6,11 @@ from typing import cast
 from torch import Tensor, nn
 
 from heed.config import ModelConfig
-from heed.model.cache import Cache, Memory
 from heed.model.dropout import Dropout
 from heed.model.embedding import SharedEmbedding
 from heed.model.layers import DecoderLayer, EncoderLayer
 from heed.model.masks import causal_mask, padding_mask
+from heed.model.memory import Memory
 from heed.model.positions import LearnedPositions, SinusoidalPositions
 
 
@@ -66,36 +66,23 @@ class Transformer(nn.Module):
         decoder = cast("list[DecoderLayer]", self.decoder)
         return Memory([layer.cross_attention.keys_values(x_BSD) for layer in decoder], may_attend_B11S)
 
-    def decode(
-        self,
-        tgt_in_RL: Tensor,
-        memory: Memory,
-        cache: Cache | None = None,
-        captured: AttentionWeights | None = None,
-    ) -> Tensor:
-        """The decoder: hidden_RLD for the given positions, which follow those in the cache.
-
-        R is a multiple of the memory's B: neighbouring rows are hypotheses of one sentence.
-        """
-        start = 0 if cache is None else cache.length
-        n_queries = tgt_in_RL.size(1)
-        may_attend_11LM = causal_mask(n_queries, start + n_queries, tgt_in_RL.device)
-        x_RLD = self.dropout(self.target_positions(self.embedding(tgt_in_RL), start))
-        for i, layer in enumerate(self.decoder):
-            x_RLD = layer(
-                x_RLD,
-                may_attend_11LM,
-                memory.keys_values[i],
+    def decode(self, tgt_in_BT: Tensor, memory: Memory, captured: AttentionWeights | None = None) -> Tensor:
+        """The decoder: hidden_BTD of whole target sentences. Search goes position by position: `incremental.py`."""
+        may_attend_11TT = causal_mask(tgt_in_BT.size(1), tgt_in_BT.device)
+        x_BTD = self.dropout(self.target_positions(self.embedding(tgt_in_BT)))
+        for layer, keys_values in zip(self.decoder, memory.keys_values, strict=True):
+            x_BTD = layer(
+                x_BTD,
+                may_attend_11TT,
+                keys_values,
                 memory.may_attend_B11S,
-                cache,
-                i,
                 captured and captured.decoder,
                 captured and captured.cross,
             )
-        hidden_RLD: Tensor = self.decoder_norm(x_RLD)
-        return hidden_RLD
+        hidden_BTD: Tensor = self.decoder_norm(x_BTD)
+        return hidden_BTD
 
     def forward(self, src_BS: Tensor, tgt_in_BT: Tensor, captured: AttentionWeights | None = None) -> Tensor:
         """logits_BTV of a whole batch. `tgt_in` is the target shifted right, beginning with PAD."""
-        hidden_BTD = self.decode(tgt_in_BT, self.encode(src_BS, captured), captured=captured)
+        hidden_BTD = self.decode(tgt_in_BT, self.encode(src_BS, captured), captured)
         return self.embedding.logits(hidden_BTD)
