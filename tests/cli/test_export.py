@@ -26,7 +26,7 @@ MARIAN = [
 
 @pytest.fixture
 def run(trained: Trained, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(trained.path, tmp_path / "run"))
+    return Path(shutil.copytree(trained.path, tmp_path / "run", ignore=shutil.ignore_patterns("export")))
 
 
 # --- heed export ------------------------------------------------------------------------------------------

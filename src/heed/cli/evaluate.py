@@ -7,7 +7,7 @@ from pathlib import Path
 
 from heed.cli.progress import in_portions, shown
 from heed.cli.score import configure_scoring, named, report
-from heed.cli.translate import configure_model, refuse_overwriting
+from heed.cli.translate import TorchInstead, chosen_engine, configure_model, refuse_overwriting, torch_translator
 
 HELP = "translate a test set and score it: BLEU, chrF, perplexity"
 
@@ -22,6 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "examples:\n"
         "  heed evaluate --model runs/x --source test.en --reference test.de\n"
+        "  heed evaluate --model runs/x --source test.en --reference test.de --int8\n"
         "  heed evaluate --model runs/x --source test.en --reference test.de --baseline other.de --json"
     )
     configure_model(parser)
@@ -35,6 +36,7 @@ def run(args: argparse.Namespace) -> int:
     from heed.checkpoint import read_manifest
     from heed.errors import ConfigError, DataError
     from heed.evaluate import decoding_signature
+    from heed.evaluate.signature import join_signature
     from heed.run import RunFolder
     from heed.text.lines import read_lines
     from heed.translator import load
@@ -42,7 +44,14 @@ def run(args: argparse.Namespace) -> int:
     if [args.source, *args.reference, args.baseline].count("-") > 1:
         raise ConfigError("standard input (-, or --source left out) can be read for one of the files only")
     refuse_overwriting(args.output, args.source, args.baseline, *args.reference)
-    translator = load(*args.model, checkpoint=args.checkpoint)
+    chosen = chosen_engine(args, {})
+    # Perplexity is always torch's.
+    translator = (
+        torch_translator(args, chosen)
+        if isinstance(chosen, TorchInstead)
+        else load(*args.model, checkpoint=args.checkpoint)
+    )
+    engine = translator if isinstance(chosen, TorchInstead) else chosen
     sources = list(read_lines(args.source))
     if not sources:
         raise DataError(f"{named(args.source)}: is empty; there is nothing to translate")
@@ -58,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
 
     hypotheses: list[str] = []
     for texts in shown(in_portions(sources, _AT_ONCE), len(sources), "translating"):
-        hypotheses += [one.text for one in translator.translate(texts, beam=beam, alpha=alpha)]
+        hypotheses += [one.text for one in engine.translate(texts, beam=beam, alpha=alpha)]
     if args.output is not None:
         args.output.write_text("".join(f"{text}\n" for text in hypotheses), encoding="utf-8", newline="\n")
 
@@ -80,6 +89,8 @@ def run(args: argparse.Namespace) -> int:
         model_hash="+".join(read_manifest(path)["sha256"]["model.safetensors"][:12] for path in checkpoints),
         heed_version=heed.__version__,
     )
+    made_by = {"engine": "torch" if engine is translator else "ctranslate2", "weights": "int8" if args.int8 else None}
+    decoding += "|" + join_signature(made_by)
     perplexity = {"perplexity": math.exp(min(nll, 700.0))} if n_tokens else {}
     report(args, args.source, hypotheses, references, decoding, perplexity)
     return 0

@@ -6,6 +6,7 @@ import queue
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from heed.export.engine import Engine
     from heed.translation import Translation
+    from heed.translator import Translator
 
 HELP = "translate lines from standard input to standard output"
 
@@ -29,6 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "examples:\n"
         "  heed translate --model runs/x < in.txt > out.txt\n"
         "  echo 'A man is riding a bike.' | heed translate --model runs/x --n-best 3\n"
+        "  heed translate --model runs/x --int8 --greedy < in.txt > out.txt\n"
         "  heed translate --model runs/x --model runs/y --beam 8 --json < in.txt"
     )
     configure_model(parser)
@@ -50,12 +53,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scores", action="store_true", help="write each line as score, tab, text")
     parser.add_argument("--prefixes", metavar="FILE", help="line n is what the translation of line n must begin with")
     parser.add_argument("--json", action="store_true", help="write each line as a JSON object")
-    parser.add_argument(
-        "--engine",
-        choices=["torch", "ctranslate2", "auto"],
-        default="torch",
-        help="who computes: torch (default), ctranslate2, or auto: ctranslate2 where it is installed and able",
-    )
 
 
 def configure_model(parser: argparse.ArgumentParser) -> None:
@@ -66,6 +63,13 @@ def configure_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--checkpoint", default="best", help="best (default), last, or a name such as step-00000500")
     parser.add_argument("--beam", type=int, metavar="N", help="hypotheses kept; 1 is greedy (default: the run's, 4)")
     parser.add_argument("--alpha", type=float, metavar="X", help="length penalty (default: the run's, 0.6)")
+    parser.add_argument(
+        "--engine",
+        choices=["auto", "ctranslate2", "torch"],
+        default="auto",
+        help="who computes; auto (default) is ctranslate2 where it is installed and can do what is asked, else torch",
+    )
+    parser.add_argument("--int8", action="store_true", help="weights of 8 bits: quicker, a little less exact")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -102,48 +106,86 @@ def run(args: argparse.Namespace) -> int:
 def _translator(args: argparse.Namespace) -> "Callable[[list[str], list[str] | None, int], Sequence[Translation]]":
     """Whoever translates, as a function of lines, their prefixes and the first one's number."""
     options = {"beam": 1 if args.greedy else args.beam, "alpha": args.alpha, "n_best": args.n_best}
-    engine = None if args.engine == "torch" else _ctranslate2(args)
-    if engine is not None:
+    engine = chosen_engine(
+        args,
+        {
+            "--sample would draw other samples": args.sample,
+            "--prefixes are not forced piece by piece": args.prefixes is not None,
+        },
+    )
+    if not isinstance(engine, TorchInstead):
         return lambda lines, prefixes, number: engine.translate(lines, **options)
 
     from heed.decode.sampling import Sampling
     from heed.errors import ConfigError
-    from heed.translator import load
 
     try:
         drawing = Sampling(args.temperature, args.top_k, args.top_p, args.seed) if args.sample else None
     except ValueError as error:
         raise ConfigError(f"--sample: {error}") from None
-    translator = load(*args.model, checkpoint=args.checkpoint)
+    translator = torch_translator(args, engine)
     return lambda lines, prefixes, number: translator.translate(
         lines, sampling=drawing, prefixes=prefixes, first_number=number, **options
     )
 
 
-def _ctranslate2(args: argparse.Namespace) -> "Engine | None":
-    """The engine, or with `--engine auto` None where it cannot do what is asked."""
-    from heed.errors import ConfigError
+# --- who computes -----------------------------------------------------------------------------------------
 
+
+@dataclass(frozen=True)
+class TorchInstead:
+    """Why CTranslate2 does not translate."""
+
+    reason: str
+    is_news: bool = False  # something went wrong that the user does not know of
+
+
+def chosen_engine(args: argparse.Namespace, unable: dict[str, bool]) -> "Engine | TorchInstead":
+    """CTranslate2, if `--engine` says so or nothing speaks against it. `unable`: reasons, and whether they hold.
+
+    Raises:
+        ConfigError: CTranslate2 is asked for but cannot do the rest of what is asked.
+        CheckpointError, OSError: CTranslate2 is asked for, but the model cannot be exported.
+    """
+    from heed.errors import CheckpointError, ConfigError
+
+    if args.engine == "torch":
+        return TorchInstead("--engine torch was given")
     reasons = {
         "it is not installed (pip install 'heed[ctranslate2]')": find_spec("ctranslate2") is None,
-        "--sample would draw other samples": args.sample,
-        "--prefixes are not forced piece by piece": args.prefixes is not None,
         "several models make no ensemble": len(args.model) > 1,
+        **unable,
     }
     if reason := next((reason for reason, holds in reasons.items() if holds), None):
         if args.engine == "auto":
-            return None
+            return TorchInstead(reason)
         raise ConfigError(f"--engine ctranslate2: {reason}; leave out --engine, or that")
-
-    from heed.export.kept import open_engine
-
     try:
-        return open_engine(Path(args.model[0]), args.checkpoint)
-    except OSError as error:
+        from heed.export.kept import open_engine
+
+        return open_engine(Path(args.model[0]), args.checkpoint, args.int8)
+    except (CheckpointError, OSError, ImportError, RuntimeError) as error:  # a read-only folder, a broken library
         if args.engine != "auto":
             raise
-        print(f"no export for CTranslate2 ({error}); translating with torch", file=sys.stderr)
-        return None
+        return TorchInstead(str(error), is_news=True)
+
+
+def torch_translator(args: argparse.Namespace, instead: TorchInstead) -> "Translator":
+    """The reference. What is wrong with the run folder, it says itself."""
+    from heed.errors import ConfigError
+    from heed.translator import load
+
+    if args.int8 and not instead.is_news:
+        raise ConfigError(f"--int8 needs CTranslate2, but {instead.reason}; leave out --int8, or that")
+    translator = load(*args.model, checkpoint=args.checkpoint)
+    if args.int8:
+        raise ConfigError(f"--int8 needs CTranslate2, which cannot be used: {instead.reason}")
+    if instead.is_news:
+        print(f"CTranslate2 cannot be used ({instead.reason}); translating with torch", file=sys.stderr)
+    return translator
+
+
+# --- input and output -------------------------------------------------------------------------------------
 
 
 def refuse_overwriting(output: str | Path | None, *inputs: str | None) -> None:

@@ -1,4 +1,4 @@
-"""The export a run folder keeps for CTranslate2, in export/ctranslate2-float32."""
+"""The exports a run folder keeps for CTranslate2, in export/ctranslate2-float32 and export/ctranslate2-int8."""
 
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -12,13 +12,13 @@ from heed.export.engine import Engine
 from heed.lock import NAME as LOCK
 from heed.text.tokenizer import Tokenizer
 
-FORMAT = 1  # of that folder
+FORMAT = 1  # of those folders
 
 
-def open_engine(path: Path, checkpoint: str = "best") -> Engine:
+def open_engine(path: Path, checkpoint: str = "best", int8: bool = False) -> Engine:
     """The engine of a run folder. Its export is made on first use, and again when what it was made from has changed.
 
-    Torch is loaded only to make one.
+    Torch is loaded only to make one. `int8`: with weights of 8 bits.
 
     Raises:
         CheckpointError: the run folder is missing or damaged, or another process is making the export.
@@ -32,10 +32,10 @@ def open_engine(path: Path, checkpoint: str = "best") -> Engine:
         "model": asdict(config.model),
         "extra_length": config.decode.extra_length,
     }
-    folder = path / "export" / "ctranslate2-float32"
+    folder = path / "export" / f"ctranslate2-{'int8' if int8 else 'float32'}"
     if not _is_whole(folder, origin):
-        _make(folder, path, weights.name, origin)
-    return Engine(folder, config, tokenizer)
+        _make(folder, path, weights.name, origin, int8)
+    return Engine(folder, config, tokenizer, int8)
 
 
 def _checkpoint_path(path: Path, which: str) -> Path:
@@ -62,14 +62,14 @@ def _checksums(folder: Path, names: Iterable[str]) -> dict[str, str]:
     return {name: checksum((folder / name).read_bytes()) for name in names}
 
 
-def _make(folder: Path, path: Path, checkpoint: str, origin: dict[str, Any]) -> None:
+def _make(folder: Path, path: Path, checkpoint: str, origin: dict[str, Any], int8: bool) -> None:
     from heed.export.ctranslate2 import write_ctranslate2
     from heed.run import RunFolder
 
     run = RunFolder.open(path)
     model = run.load_model(checkpoint)
     with new_folder_alone(folder, replacing=True) as (new, lock):
-        write_ctranslate2(new, model, run.tokenizer, run.config.decode)
+        write_ctranslate2(new, model, run.tokenizer, run.config.decode, int8)
         names = sorted(file.name for file in new.iterdir() if file.name != LOCK)
         write_manifest(new, {"format": FORMAT, "origin": origin, "sha256": _checksums(new, names)})
     lock.release()

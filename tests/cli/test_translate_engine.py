@@ -1,0 +1,118 @@
+"""Who computes: `heed translate` and `heed evaluate` with --engine and --int8."""
+
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from heed.cli.main import main
+from heed.lock import FolderLock
+from tests.cli.conftest import ENVIRONMENT, Trained, heed, letters, write_lines
+
+
+@pytest.fixture
+def run(trained: Trained, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(trained.path, tmp_path / "run", ignore=shutil.ignore_patterns("export")))
+
+
+def exports(run: Path) -> list[str]:
+    return sorted(path.name for path in (run / "export").iterdir()) if (run / "export").exists() else []
+
+
+def test_by_default_ctranslate2_translates_and_torch_is_not_loaded(run: Path) -> None:
+    script = (
+        "import sys; from heed.cli.main import main\n"
+        f"code = main(['translate', '--model', {str(run)!r}])\n"
+        "print(code, 'torch' in sys.modules, 'ctranslate2' in sys.modules)"
+    )
+    ends = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", script], input="a b\n", capture_output=True, text=True, env=ENVIRONMENT, check=True
+        )
+        ends.append(done.stdout.splitlines()[-1])
+    assert ends == ["0 True True", "0 False True"]  # torch makes the export, once
+    assert exports(run) == ["ctranslate2-float32"]
+
+
+def test_eight_bits_beside_whole_weights(run: Path) -> None:
+    given = "".join(f"{line}\n" for line in letters(5, 60))
+    whole, eighth, again = (
+        heed("translate", "--model", run, "--scores", *options, given=given) for options in ([], ["--int8"], [])
+    )
+    assert whole.code == eighth.code == 0, eighth.err
+    assert whole.out == again.out  # both exports are kept
+    assert exports(run) == ["ctranslate2-float32", "ctranslate2-int8"]
+    files = [run / "export" / name / "model.bin" for name in exports(run)]
+    assert b"weight_scale" not in files[0].read_bytes() and b"weight_scale" in files[1].read_bytes()
+    scores = [[float(line.split("\t")[0]) for line in done.lines] for done in (whole, eighth)]
+    assert scores[0] != scores[1]  # really other weights
+    assert statistics.median(abs(one - other) for one, other in zip(*scores, strict=True)) < 0.5  # not in kind
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--engine", "torch"], "--engine torch was given"),
+        (["--sample"], "--sample would draw other samples"),
+        (["--model", "again"], "several models make no ensemble"),
+    ],
+)
+def test_eight_bits_are_not_torchs(
+    run: Path, capsys: pytest.CaptureFixture[str], options: list[str], reason: str
+) -> None:
+    options = [str(run) if word == "again" else word for word in options]
+    assert main(["translate", "--model", str(run), "--int8", *options]) == 2
+    assert (
+        capsys.readouterr().err
+        == f"heed translate: --int8 needs CTranslate2, but {reason}; leave out --int8, or that\n"
+    )
+    assert exports(run) == []
+
+
+def test_while_another_process_makes_the_export(run: Path) -> None:
+    beside = run / "export" / ".ctranslate2-float32.new"
+    beside.mkdir(parents=True)
+    with FolderLock.acquire(beside):
+        auto, torch = (
+            heed("translate", "--model", run, *options, given="a b\n") for options in ([], ["--engine", "torch"])
+        )
+        asked_for = heed("translate", "--model", run, "--engine", "ctranslate2", given="a b\n")
+    assert (auto.code, auto.out) == (0, torch.out)
+    assert "another process is making it" in auto.err and auto.err.endswith("translating with torch\n")
+    assert torch.err == ""
+    assert asked_for.code == 1 and asked_for.out == ""
+
+
+def test_a_folder_that_is_none_is_complained_of_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["translate", "--model", str(tmp_path / "none")]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"heed translate: {tmp_path / 'none'}: no such run folder")
+
+
+def test_evaluation_says_who_translated(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = write_lines(tmp_path / "s", letters(6, 20))
+    reference = write_lines(tmp_path / "r", [line[::-1] for line in letters(6, 20)])
+    request = ["evaluate", "--model", run, "--source", source, "--reference", reference, "--json", "--resamples", 0]
+    found = {}
+    for name, options in {
+        "torch": ["--engine", "torch"],
+        "whole": ["--engine", "ctranslate2"],
+        "auto": [],
+        "eighth": ["--int8"],
+    }.items():
+        out = tmp_path / name
+        assert main([*map(str, request), *options, "--output", str(out)]) == 0
+        result = json.loads(capsys.readouterr().out)
+        signatures = {one["signature"].split("|engine:")[1] for one in result["scores"]}
+        found[name] = (signatures, result["perplexity"], out.read_text(encoding="utf-8"))
+    assert found["torch"][0] == {"torch"}
+    assert found["whole"][0] == found["auto"][0] == {"ctranslate2"}
+    assert found["eighth"][0] == {"ctranslate2|weights:int8"}
+    assert len({perplexity for _, perplexity, _ in found.values()}) == 1  # torch's, with whole weights
+    assert found["torch"][2] == found["whole"][2] == found["auto"][2]
+    assert exports(run) == ["ctranslate2-float32", "ctranslate2-int8"]
