@@ -1,0 +1,119 @@
+"""Processes that take turns."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+HERE = Path(__file__).parent
+
+
+class PeerError(Exception):
+    """A peer ended when it should have answered."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    name: str
+    environment: str  # "" is the one the driver runs in, which has heed
+    script: str
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass
+class Process:
+    """A peer at work, and what it answered: by task, the rounds that count."""
+
+    peer: Peer
+    popen: subprocess.Popen[str]
+    log: Path
+    answers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    failure: str = ""
+
+    def ask(self, task: str) -> None:
+        assert self.popen.stdin
+        try:
+            self.popen.stdin.write(task + "\n")
+            self.popen.stdin.flush()
+        except BrokenPipeError:
+            pass  # `answer` finds out why
+
+    def answer(self) -> dict[str, Any]:
+        assert self.popen.stdout
+        line = self.popen.stdout.readline()
+        if not line:
+            said = self.log.read_text(encoding="utf-8", errors="replace").strip()
+            raise PeerError(f"{self.peer.name} ended with exit code {self.popen.wait()}:\n{said[-3000:]}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def end(self) -> None:
+        if self.popen.stdin:
+            self.popen.stdin.close()
+        try:
+            self.popen.wait(5)
+        except subprocess.TimeoutExpired:
+            pass
+        try:
+            os.killpg(self.popen.pid, signal.SIGKILL)  # a session of its own: nobody else's processes
+        except ProcessLookupError:
+            pass
+        self.popen.wait()
+
+
+class Running:
+    """All peers of a run. One that fails is out from then on, and the table says so."""
+
+    def __init__(self, peers: list[Peer], pythons: dict[Peer, Path], job: Path, folder: Path) -> None:
+        self.processes: list[Process] = []
+        self._peers, self._pythons, self._job, self._folder = peers, pythons, job, folder
+
+    def __enter__(self) -> "Running":
+        for number, peer in enumerate(self._peers):
+            log = self._folder / f"peer-{number}.log"
+            with open(log, "w", encoding="utf-8") as written:
+                popen = subprocess.Popen(
+                    [self._pythons.get(peer, sys.executable), HERE / peer.script, self._job, *peer.arguments],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=written,
+                    text=True,
+                    cwd=self._folder,
+                    env={**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1"},
+                    start_new_session=True,
+                )
+            self.processes.append(Process(peer, popen, log))
+            self._keep(self.processes[-1], "getting ready", None)  # one after the other: they share the cores
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for process in self.processes:
+            process.end()
+
+    def turn(self, title: str, task: str = "", warm_up: bool = False) -> None:
+        """Let each compute in its turn."""
+        for process in self.processes:
+            if not process.failure:
+                process.ask(task)
+                self._keep(process, title, None if warm_up else task)
+
+    def of(self, name: str) -> Process:
+        return next(process for process in self.processes if process.peer.name == name)
+
+    def _keep(self, process: Process, title: str, task: str | None) -> None:
+        began = time.perf_counter()
+        try:
+            answer = process.answer()
+        except PeerError as error:
+            process.failure = str(error)
+            print(process.failure, file=sys.stderr)
+            return
+        print(f"{title}: {process.peer.name}, {time.perf_counter() - began:.1f} s", file=sys.stderr, flush=True)
+        if task is not None:
+            process.answers.setdefault(task, []).append(answer)

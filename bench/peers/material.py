@@ -1,0 +1,150 @@
+"""What the peers are given: the same text, pieces, batches and weights."""
+
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from heed.config import Config, preset
+from heed.data.batch import Batch, make_batch
+from heed.data.batching import BatchPlan
+from heed.data.corpus import ParallelText
+from heed.data.prepare import prepare
+from heed.model.transformer import Transformer
+from heed.run import RunFolder
+from heed.symbols import EOS, N_SPECIAL, PAD
+from heed.text.tokenizer import Tokenizer
+
+VOCABULARY = 8_000
+SEED = 1
+ONE_BY_ONE = 40  # sentences, of which the median counts
+# With fresh weights: the tokens everybody writes, from sources of so many pieces.
+EXACT_TOKENS, SOURCE_PIECES = 25, 12
+
+
+def write_job(job: dict[str, Any], folder: Path) -> Path:
+    path = folder / "job.json"
+    path.write_text(json.dumps(job), encoding="utf-8")
+    return path
+
+
+def training_job(data: Path, name: str, batch_tokens: int, updates: int, folder: Path) -> dict[str, Any]:
+    """Encode Multi30k, and write batches for those who take them and pieces for those who read text."""
+    config = preset(name)
+    text = ParallelText(str(data / "multi30k" / "train.en"), str(data / "multi30k" / "train.de"))
+    tokenizer = Tokenizer.learn((line for pair in text for line in pair), VOCABULARY)
+    store = prepare(text, tokenizer, folder / "store")
+    plan = BatchPlan(store.source.lengths, store.target.lengths, batch_tokens, SEED, config.model.max_length)
+    batches = [make_batch(store, plan.batch(0, i)) for i in range(updates)]
+    arrays = {}
+    for i, batch in enumerate(batches):
+        arrays |= {f"src{i}": batch.src_BS, f"tgt_in{i}": batch.tgt_in_BT, f"tgt_out{i}": batch.tgt_out_BT}
+    np.savez(folder / "batches.npz", **{key: tensor.numpy() for key, tensor in arrays.items()})
+    return {
+        "folder": str(folder),
+        "config": config.to_dict(),
+        "vocabulary_size": len(tokenizer),
+        "batch_tokens": batch_tokens,
+        "updates": updates,
+        "batches": str(folder / "batches.npz"),
+        "flops_per_target_token": sum(map_flops(config, len(tokenizer), batches)) / sum(b.n_tokens for b in batches),
+        "text": _pieces(data, tokenizer, folder),
+    }
+
+
+def map_flops(config: Config, vocabulary: int, batches: list[Batch]) -> list[float]:
+    """Floating-point operations to train on each batch: 3 times those of the forward pass's matrix products.
+
+    Two for each multiplication with a weight (and the addition), over real tokens: padding is no work. Embeddings are
+    looked up. A target position attends to those up to itself. Softmax, norms, dropout and Adam are not counted.
+    """
+    m = config.model
+    d, projection, feed_forward = m.d_model, m.d_model**2, 2 * m.d_model * m.d_ff
+    found = []
+    for batch in batches:
+        source_B, target_B = batch.src_BS.ne(PAD).sum(1).double(), batch.tgt_out_BT.ne(PAD).sum(1).double()
+        s, t = float(source_B.sum()), float(target_B.sum())
+        encoder = m.encoder_layers * (s * (4 * projection + feed_forward) + 2 * d * float((source_B**2).sum()))
+        looks = 2 * d * float((target_B * (target_B + 1) / 2 + source_B * target_B).sum())
+        decoder = m.decoder_layers * (t * (6 * projection + feed_forward) + s * 2 * projection + looks)
+        found.append(3 * 2 * (encoder + decoder + t * vocabulary * d))
+    return found
+
+
+def _pieces(data: Path, tokenizer: Tokenizer, folder: Path) -> dict[str, str]:
+    """Files of space-separated pieces, and the vocabulary without special symbols, of which each has its own."""
+    files = {}
+    for part, name in (("train", "train"), ("valid", "val")):
+        for side, ending, here in (("source", "en", "src"), ("target", "de", "tgt")):
+            lines = (data / "multi30k" / f"{name}.{ending}").read_text(encoding="utf-8").splitlines()
+            path = folder / f"{part}.{here}"
+            written = (" ".join(tokenizer.pieces(ids)) for ids in tokenizer.encode_ids(lines))
+            path.write_text("\n".join(written) + "\n", encoding="utf-8")
+            files[f"{part}_{side}"] = str(path)
+    pieces = tokenizer.pieces(range(N_SPECIAL, len(tokenizer)))
+    path = folder / "vocabulary"
+    path.write_text("".join(f"{piece}\n" for piece in pieces), encoding="utf-8")
+    return {**files, "vocabulary": str(path)}
+
+
+def translation_job(
+    data: Path, run: Path | None, untrained: str | None, sentences: int | None, folder: Path
+) -> dict[str, Any]:
+    """Export one run folder for everybody, and write what is to be translated."""
+    if untrained:
+        run = _untrained_run(data, preset(untrained), folder / "run")
+        sources = _sources_of_one_length(data, RunFolder.open(run).tokenizer, sentences or 128)
+        references = None
+    else:
+        test = [data / "multi30k" / f"test_2016_flickr.{ending}" for ending in ("en", "de")]
+        sources, references = (path.read_text(encoding="utf-8").splitlines()[:sentences] for path in test)
+        # Exports are made in it, and it is somebody's.
+        run = Path(shutil.copytree(run, folder / "run", ignore=shutil.ignore_patterns("data", "export", "lock")))
+    (folder / "sources.txt").write_text("".join(f"{line}\n" for line in sources), encoding="utf-8")
+    for name, options in (
+        ("huggingface", ["--to", "huggingface"]),
+        ("ctranslate2", ["--to", "ctranslate2"]),
+        ("int8", ["--to", "ctranslate2", "--int8"]),
+    ):
+        export = [sys.executable, "-m", "heed", "export", "--model", run, "--out", folder / name, *options]
+        subprocess.run(export, check=True, capture_output=True)
+    config = RunFolder.open(run).config
+    return {
+        "folder": str(folder),
+        "run": str(run),
+        "sources": str(folder / "sources.txt"),
+        "references": references,
+        "one_by_one": ONE_BY_ONE,
+        "beam": config.decode.beam,
+        "alpha": config.decode.alpha,
+        "exact_tokens": EXACT_TOKENS if untrained else None,
+        "model": asdict(config.model),
+        "preset": config.preset,
+        **{name: str(folder / name) for name in ("huggingface", "ctranslate2", "int8")},
+    }
+
+
+def _untrained_run(data: Path, config: Config, path: Path) -> Path:
+    """Fresh weights that never end a sentence, so that everyone writes up to the limit."""
+    text = ParallelText(str(data / "multi30k" / "train.en"), str(data / "multi30k" / "train.de"))
+    tokenizer = Tokenizer.learn((line for pair in text for line in pair), VOCABULARY)
+    config = replace(config, decode=replace(config.decode, extra_length=EXACT_TOKENS - SOURCE_PIECES))
+    torch.manual_seed(SEED)
+    model = Transformer(config.model, len(tokenizer))
+    # Its logit is 0 then, while the best of thousands are well above.
+    model.embedding.weight.data[EOS] = 0.0
+    RunFolder.create(path, config, tokenizer).save_step(0, {"model": model.state_dict()}, {})
+    return path
+
+
+def _sources_of_one_length(data: Path, tokenizer: Tokenizer, count: int) -> list[str]:
+    """The first training sentences of so many pieces: heed's limit counts from the length of the source."""
+    lines = (data / "multi30k" / "train.en").read_text(encoding="utf-8").splitlines()
+    fitting = [line for line, ids in zip(lines, tokenizer.encode_ids(lines), strict=True) if len(ids) == SOURCE_PIECES]
+    return fitting[:count]

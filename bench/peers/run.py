@@ -1,0 +1,122 @@
+"""heed beside its neighbours: the same data, weights, beam and precision, on one machine, in one interleaved run.
+
+    python bench/peers/run.py train --preset tiny
+    python bench/peers/run.py train --preset base
+    python bench/peers/run.py translate --run runs/x
+    python bench/peers/run.py translate --untrained base
+
+Each neighbour is installed from the package registry into a virtual environment of its own and runs in a process of
+its own. The processes take turns: one computes, the others sleep. The first round warms up; of the others the best
+counts for each. Multi30k English-German is read from the folder HEED_DATA names (default ../shared/data). With
+`--save NAME`, the table goes to bench/results/NAME.md, with .json and .png beside it.
+"""
+
+import argparse
+import os
+import shlex
+import sys
+import tempfile
+from pathlib import Path
+
+import report
+from driver import Peer, Running
+from environments import python_of, versions
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(os.environ.get("HEED_DATA", ROOT.parent / "shared" / "data"))
+
+PRODUCT = Peer("matrix product", "", "product.py")
+TRAIN = [
+    Peer("heed", "", "train_heed.py"),
+    Peer("torch.nn.Transformer", "", "train_torch.py"),
+    Peer("MarianMT", "transformers", "train_marian.py"),
+    Peer("MarianMT, label smoothing", "transformers", "train_marian.py", ("smoothed",)),
+    Peer("Sockeye", "sockeye", "train_sockeye.py"),
+    Peer("JoeyNMT", "joeynmt", "train_joeynmt.py"),
+    Peer("Eole", "eole", "train_eole.py"),
+]
+TRANSLATE = [
+    Peer("heed", "", "translate_heed.py"),
+    Peer("heed, CTranslate2 engine", "", "translate_heed.py", ("engine",)),
+    Peer("CTranslate2 float32", "ctranslate2", "translate_ctranslate2.py"),
+    Peer("CTranslate2 int8", "ctranslate2", "translate_ctranslate2.py", ("int8",)),
+    Peer("HF generate", "transformers", "translate_marian.py"),
+]
+# Tokens of a batch, updates of a round, rounds: a table takes some minutes on two cores.
+TRAIN_SIZES = {"tiny": (4_096, 6, 4), "base": (2_048, 1, 3)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    train = verbs.add_parser("train", help="updates of a training")
+    train.add_argument("--preset", choices=list(TRAIN_SIZES), default="tiny")
+    train.add_argument("--updates", type=int, help="in each round")
+    translate = verbs.add_parser("translate", help="a test set, and one sentence at a time")
+    what = translate.add_mutually_exclusive_group(required=True)
+    what.add_argument("--run", type=Path, metavar="FOLDER", help="a run folder trained on Multi30k")
+    what.add_argument("--untrained", metavar="PRESET", help="fresh weights of this shape; all write 25 tokens")
+    translate.add_argument("--sentences", type=int, help="of the test set; left out: all")
+    for verb, peers in ((train, TRAIN), (translate, TRANSLATE)):
+        verb.add_argument("--rounds", type=int, help="after the one that warms up")
+        verb.add_argument("--only", metavar="NAME,...", help=f"of {'; '.join(peer.name for peer in peers)}")
+        verb.add_argument("--environments", type=Path, default=Path(__file__).parent / ".environments")
+        verb.add_argument("--save", metavar="NAME", help="also write bench/results/NAME.md, .json and .png")
+    args = parser.parse_args()
+
+    if not (DATA / "multi30k" / "train.en").exists():
+        raise SystemExit(f"{DATA}: no multi30k/train.en; name the folder that has it with HEED_DATA")
+    peers = _chosen(TRAIN if args.verb == "train" else TRANSLATE, args.only)
+    pythons = {peer: python_of(peer.environment, args.environments) for peer in peers if peer.environment}
+    with tempfile.TemporaryDirectory() as name:
+        table = (_train if args.verb == "train" else _translate)(args, peers, pythons, Path(name))
+    table.command = f"python bench/peers/run.py {shlex.join(_public_arguments())}"
+    table.versions = {peer.name: versions(python, [peer.environment, "torch"]) for peer, python in pythons.items()}
+    print(table.text())
+    if args.save:
+        print(*table.save(ROOT / "bench" / "results" / args.save), sep="\n", file=sys.stderr)
+    return 1 if table.failed else 0
+
+
+def _train(args: argparse.Namespace, peers: list[Peer], pythons: dict[Peer, Path], folder: Path) -> report.Table:
+    from material import training_job, write_job
+
+    batch_tokens, updates, rounds = TRAIN_SIZES[args.preset]
+    job = training_job(DATA, args.preset, batch_tokens, args.updates or updates, folder)
+    with Running([PRODUCT, *peers], pythons, write_job(job, folder), folder) as running:
+        for number in range(1 + (args.rounds or rounds)):
+            running.turn(f"round {number}", warm_up=number == 0)
+    return report.training(args.preset, job, args.rounds or rounds, running)
+
+
+def _translate(args: argparse.Namespace, peers: list[Peer], pythons: dict[Peer, Path], folder: Path) -> report.Table:
+    from material import translation_job, write_job
+
+    job = translation_job(DATA, args.run, args.untrained, args.sentences, folder)
+    if args.untrained:
+        # At the length limit it searches a second time, wider, and here everything ends at the limit.
+        peers = [peer for peer in peers if "engine" not in peer.arguments]
+    rounds = args.rounds or 3
+    with Running(peers, pythons, write_job(job, folder), folder) as running:
+        for task in ("all", "one by one, greedy", "one by one, beam"):
+            for number in range(1 + rounds):
+                running.turn(f"{task}, round {number}", task, warm_up=number == 0)
+    return report.translating(job, rounds, running)
+
+
+def _chosen(peers: list[Peer], only: str | None) -> list[Peer]:
+    if not only:
+        return peers
+    # A name may hold a comma, so a part of a name is enough: every peer whose name begins with one of the words.
+    chosen = [peer for peer in peers if any(peer.name.startswith(word.strip()) for word in only.split(","))]
+    return chosen or sys.exit(f"--only {only}: no such peer; there are: {'; '.join(peer.name for peer in peers)}")
+
+
+def _public_arguments() -> list[str]:
+    """The arguments without the folder of environments, which is a matter of the machine."""
+    words = sys.argv[1:]
+    return [w for i, w in enumerate(words) if w != "--environments" and words[i - 1 : i] != ["--environments"]]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,26 @@
+"""heed, as `heed train` does it."""
+
+import torch
+from batches import read_batches
+from turns import UpdateTurns, read_job
+
+from heed.config import config_from_dict
+from heed.data.batch import Batch
+from heed.training.learner import Learner
+from heed.training.memory import keep_freed_memory
+from heed.training.step import train_step
+from heed.training.workers import Workers
+
+job = read_job()
+turns = UpdateTurns(job["updates"])
+keep_freed_memory()
+torch.manual_seed(1)
+learner = Learner(config_from_dict(job["config"], "job"), job["vocabulary_size"], Workers(0, 1, torch.device("cpu")))
+learner.model.train()
+batches = [Batch(*tensors, int(tensors[2].ne(0).sum())) for tensors in read_batches(job)]
+step = 0
+while True:
+    for batch in batches:
+        turns.before_update(batch.n_tokens)
+        step += 1
+        train_step(learner, [batch], batch.n_tokens, step)

@@ -1,0 +1,27 @@
+"""heed by its public interface; with "engine" as second argument, through CTranslate2 in torch's place."""
+
+import sys
+from pathlib import Path
+
+from translating import take_turns
+from turns import read_job
+
+job = read_job()
+if "engine" in sys.argv[2:]:
+    from heed.export.kept import open_engine
+
+    translator = open_engine(Path(job["run"]))
+else:
+    import heed
+
+    translator = heed.load(job["run"])
+
+
+def translate(texts, beam):
+    found = translator.translate(texts, beam=beam)
+    if job["exact_tokens"]:
+        assert all(len(one.pieces) == job["exact_tokens"] for one in found)
+    return [one.text for one in found], sum(len(one.pieces) + one.finished for one in found)
+
+
+take_turns(translate, translate)

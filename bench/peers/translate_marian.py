@@ -1,0 +1,33 @@
+"""Hugging Face `generate`, the folder of `heed export --to huggingface`, in batches of 64 of similar length."""
+
+import torch
+from transformers import MarianMTModel, MarianTokenizer
+from translating import take_turns
+from turns import read_job
+
+BATCH = 64
+
+job = read_job()
+model = MarianMTModel.from_pretrained(job["huggingface"]).eval()
+tokenizer = MarianTokenizer.from_pretrained(job["huggingface"])
+model.generation_config.bad_words_ids = None  # costs time and changes nothing: trained models do not write them
+limits = {}
+if job["exact_tokens"]:
+    limits = {"min_new_tokens": job["exact_tokens"], "max_new_tokens": job["exact_tokens"], "max_length": None}
+
+
+@torch.inference_mode()
+def translate(texts, beam):
+    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+    found, tokens = [""] * len(texts), 0
+    for begin in range(0, len(order), BATCH):
+        rows = order[begin : begin + BATCH]
+        given = tokenizer([texts[i] for i in rows], return_tensors="pt", padding=True)
+        written = model.generate(**given, num_beams=beam, early_stopping=beam > 1, **limits)[:, 1:]
+        tokens += int(written.ne(model.config.pad_token_id).sum())
+        for i, text in zip(rows, tokenizer.batch_decode(written, skip_special_tokens=True), strict=True):
+            found[i] = text
+    return found, tokens
+
+
+take_turns(translate, translate)
