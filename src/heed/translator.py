@@ -6,12 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from heed.config import DecodeConfig
 from heed.data.batch import batch_of_ids, pad
 from heed.data.batching import cut_by_budget
 from heed.decode.beam import beam_search
 from heed.decode.greedy import greedy_search
+from heed.decode.lanes import n_lanes, side_by_side
 from heed.decode.model_step import ModelState, model_step
 from heed.decode.sampling import Sampling, sample
 from heed.decode.step import EnsembleState, Hypothesis, Task, ensemble, forced_prefix
@@ -22,6 +24,9 @@ from heed.run import RunFolder
 from heed.symbols import EOS, PAD, UNK
 from heed.text.tokenizer import Tokenizer
 from heed.translation import Attention, Translation, beam_and_alpha, best_of, joined, parts_that_fit
+
+# Batches for each core, so that none waits long for the others at the end; but none smaller than these pieces.
+_BATCHES, _SMALL_BATCH = 4, 512
 
 
 @dataclass(frozen=True)
@@ -145,10 +150,9 @@ class Translator:
         forced = None if prefixes is None else self.tokenizer.encode_ids(prefixes)
         lengths = np.array([len(one) + 1 for one in ids], dtype=np.int64)
         order = np.argsort(lengths, kind="stable")
-        bounds = cut_by_budget(lengths[order], self.decode.batch_tokens)
-        found: list[Translation | None] = [None] * len(texts)
-        for begin, end in zip(bounds, bounds[1:], strict=False):
-            rows = order[begin:end].tolist()
+        bounds = cut_by_budget(lengths[order], self._budget(lengths))
+
+        def translate_batch(rows: list[int]) -> list[Translation]:
             src_BS = pad([[*ids[i], EOS] for i in rows]).to(self.device)
             state = EnsembleState([ModelState(decoder.start(src_BS)) for decoder in self._decoders])
             limits = [self._output_limit(len(ids[i]) + (len(forced[i]) if forced else 0)) for i in rows]
@@ -161,9 +165,18 @@ class Translator:
                 results = greedy_search(step, state, task)
             else:
                 results = beam_search(step, state, task, beam, n_best)
-            for i, hypotheses in zip(rows, results, strict=True):
-                found[i] = self._translation(ids[i], hypotheses, attention)
-        return [one for one in found if one is not None]
+            return [self._translation(ids[i], several, attention) for i, several in zip(rows, results, strict=True)]
+
+        # The longest first: what is left to the end should be short, or one core works and the others wait.
+        batches = [order[begin:end].tolist() for begin, end in zip(bounds, bounds[1:], strict=False)][::-1]
+        several = side_by_side(translate_batch, batches, n_lanes(self.device))
+        numbered = zip((i for rows in batches for i in rows), (one for those in several for one in those), strict=True)
+        return [one for _, one in sorted(numbered, key=lambda item: item[0])]
+
+    def _budget(self, lengths: NDArray[np.int64]) -> int:
+        """Pieces of a batch: smaller batches than would fit, where else there would be too few for the cores."""
+        each = int(lengths.sum()) // (_BATCHES * n_lanes(self.device))
+        return min(self.decode.batch_tokens, max(_SMALL_BATCH, each))
 
     def _output_limit(self, n_source: int) -> int:
         """Section 6.1: at most input length + 50; and no further than there are learned positions."""

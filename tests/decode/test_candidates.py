@@ -1,38 +1,45 @@
-"""The best symbols, beside PyTorch's own softmax and sort."""
+"""The best continuations, beside PyTorch's own softmax and sort."""
 
 import math
 
 import pytest
 import torch
 
-from heed.decode.candidates import best_symbols
+from heed.decode.candidates import best_continuations
 
 
-@pytest.mark.parametrize("vocabulary", [1, 5, 31, 64, 257, 511, 512, 8_000, 8_003])
+@pytest.mark.parametrize("vocabulary", [1, 5, 257, 1_024, 1_025, 1_100, 8_000, 8_003])
 @pytest.mark.parametrize("n", [1, 2, 8, 20])
 @pytest.mark.parametrize("never", [(), (0, 3)])
 @pytest.mark.parametrize("constrained", [False, True])
-def test_the_best_are_those_of_a_full_sort(vocabulary, n, never, constrained):
+@pytest.mark.parametrize("scale", [5.0, 40.0])
+def test_the_best_are_those_of_a_full_sort(vocabulary, n, never, constrained, scale):
     random = torch.Generator().manual_seed(vocabulary + n)
-    logits = 5 * torch.randn(6, vocabulary, generator=random, dtype=torch.float64)
+    logits = scale * torch.randn(3, 4, vocabulary, generator=random, dtype=torch.float64)
+    live = -5 * torch.rand(3, 4, generator=random, dtype=torch.float64)
+    live[2, 1:] = -math.inf
     never = tuple(symbol for symbol in never if symbol < vocabulary - 1)
-    logits[0, list(never)] = 90.0  # probable, but not offered
-    allowed = torch.rand(6, vocabulary, generator=random) < 0.3 if constrained else None
+    logits[0, 1, list(never)] = scale * 10  # probable, but not offered
+    logits[1, 1, -1] = scale * 3  # the last of all
+    allowed = torch.rand(3, 4, vocabulary, generator=random) < 0.3 if constrained else None
 
-    expected = logits.log_softmax(1)
-    expected[:, list(never)] = -math.inf
+    expected = logits.log_softmax(-1) + live.unsqueeze(-1)
+    expected[..., list(never)] = -math.inf
     if allowed is not None:
         expected[~allowed] = -math.inf
-    values, places = expected.sort(1, descending=True)
+    totals, places = expected.flatten(1).sort(1, descending=True)
 
-    found, symbols = best_symbols(logits.clone(), n, never, allowed)
-    n = min(n, vocabulary)
-    torch.testing.assert_close(found, values[:, :n], atol=1e-10, rtol=0)
-    possible = values[:, :n] > -math.inf
-    assert (symbols[possible] == places[:, :n][possible]).all()
+    found, parents, symbols = best_continuations(live, logits.clone(), n, never, allowed)
+    n = min(n, 4 * vocabulary)
+    torch.testing.assert_close(found, totals[:, :n], atol=1e-10, rtol=0)
+    possible = totals[:, :n] > -math.inf
+    assert ((parents * vocabulary + symbols)[possible] == places[:, :n][possible]).all()
 
 
 def test_large_logits_do_not_overflow():
-    found, symbols = best_symbols(torch.tensor([[1e4, 1e4, -1e4], [-1e4, -1e4, -3e4]]), 2)
-    assert found.tolist() == [[pytest.approx(-math.log(2))] * 2] * 2
+    logits = torch.tensor([[[1e4, 1e4, -1e4]], [[-1e4, -1e4, -3e4]]])
+    totals, parents, symbols = best_continuations(torch.zeros(2, 1), logits, 2)
+    spacing = 1e4 * 2**-23  # of float32 there
+    assert totals.tolist() == [[pytest.approx(-math.log(2), abs=spacing)] * 2] * 2
+    assert parents.tolist() == [[0, 0]] * 2
     assert symbols.sort(1).values.tolist() == [[0, 1]] * 2

@@ -232,4 +232,4 @@ def test_shapes_are_what_names_say():
         beam_search(chain, chain.start(2), task([5, 4], constraint=constraint), beam=3)
         greedy_search(chain, chain.start(2), task([5, 4]))
         sample(chain, chain.start(2), task([5, 4]), Sampling(), n_samples=4)
-    assert {"beam_search", "greedy_search", "sample", "best_symbols", "_draw"} <= seen
+    assert {"beam_search", "greedy_search", "sample", "best_continuations", "_draw"} <= seen

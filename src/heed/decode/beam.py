@@ -6,15 +6,15 @@ import torch
 from torch import Tensor
 
 from heed.decode.penalty import length_penalty
-from heed.decode.step import Hypothesis, S, Step, Task
+from heed.decode.step import Hypothesis, S, Step, Task, may_leave
 
 
 def beam_search(step: Step[S], state: S, task: Task, beam: int, n_best: int = 1) -> list[list[Hypothesis]]:
     """The `n_best` best-scoring hypotheses of each sentence, best first.
 
     A hypothesis finishes when its end symbol is among the `beam` best continuations. A sentence is done when
-    `beam` hypotheses have finished, or when no live one can win any more, or at its length limit; it then
-    leaves the batch. `state` is that of one hypothesis per sentence.
+    `beam` hypotheses have finished, or when no live one can win any more, or at its length limit; when enough are
+    done they leave the batch. `state` is that of one hypothesis per sentence.
     """
     if not 1 <= n_best <= beam:
         raise ValueError(f"n_best = {n_best} must be at least 1 and at most beam = {beam}")
@@ -27,22 +27,20 @@ def beam_search(step: Step[S], state: S, task: Task, beam: int, n_best: int = 1)
     newest_BW = torch.full((n_sentences, 1), task.start, device=device)
     live_BW = torch.zeros(n_sentences, 1, device=device)  # log-probabilities
     rank = torch.arange(2 * beam, device=device)
+    going = [True] * n_sentences
 
-    while len(sentences_B):
+    while any(going):
         logits_BWV, state = step(newest_BW, state)
-        # Twice as many candidates as beams: even if `beam` of them end, `beam` go on. The best of a sentence are among
-        # the best of its hypotheses.
-        logprobs_BWn, symbols_BWn = task.best(2 * beam, logits_BWV, ids_BWt, sentences_B)
-        totals_BWn = live_BW.unsqueeze(-1) + logprobs_BWn
-        totals_BN, places_BN = totals_BWn.flatten(1).topk(min(2 * beam, totals_BWn[0].numel()))
-        parents_BN = places_BN // totals_BWn.size(2)
-        symbols_BN = symbols_BWn.flatten(1).gather(1, places_BN)
+        # Twice as many candidates as beams: even if `beam` of them end, `beam` go on.
+        totals_BN, parents_BN, symbols_BN = task.best(2 * beam, live_BW, logits_BWV, ids_BWt, sentences_B)
         t = ids_BWt.size(2) + 1
         ends_BN = symbols_BN.eq(task.end)
 
         # Candidates that end: finished, if among the best.
         ending_BN = ends_BN & (rank[: ends_BN.size(1)] < beam) & totals_BN.isfinite()
         for row, column in ending_BN.nonzero().tolist():
+            if not going[row]:
+                continue
             ids = ids_BWt[row, parents_BN[row, column]].tolist()
             ended = task.hypothesis(ids, float(totals_BN[row, column]), True)
             finished[int(sentences_B[row])].append(ended)
@@ -55,18 +53,21 @@ def beam_search(step: Step[S], state: S, task: Task, beam: int, n_best: int = 1)
         ids_BWt = ids_BWt.gather(1, parents_BW.unsqueeze(-1).expand(-1, -1, t - 1))
         ids_BWt = torch.cat((ids_BWt, newest_BW.unsqueeze(-1)), 2)
 
-        going = []
         best_live = live_BW[:, 0].tolist()
         for row, sentence in enumerate(sentences_B.tolist()):
+            if not going[row]:
+                continue
             done, limit = finished[sentence], task.limits[sentence]
             if t >= limit:
                 _give_up(task, done, ids_BWt[row], live_BW[row], n_best)
-            elif len(done) < beam and _can_win(best_live[row] / length_penalty(limit, task.alpha), done, n_best):
-                going.append(row)
-        rows_B = torch.tensor(going, dtype=torch.long, device=device)
-        if len(going) < len(sentences_B):
+            could_win = _can_win(best_live[row] / length_penalty(limit, task.alpha), done, n_best)
+            going[row] = t < limit and len(done) < beam and could_win
+        rows_B = torch.arange(len(going), device=device)
+        if may_leave(going):
+            rows_B = rows_B[torch.tensor(going, device=device)]
             sentences_B, ids_BWt, parents_BW = sentences_B[rows_B], ids_BWt[rows_B], parents_BW[rows_B]
             newest_BW, live_BW = newest_BW[rows_B], live_BW[rows_B]
+            going = [True] * len(rows_B)
         if going:
             state = state.select(rows_B, parents_BW)
 

@@ -1,45 +1,66 @@
-"""The most probable next symbols, without sorting a vocabulary or normalising what is not asked for."""
+"""The best continuations of hypotheses, without sorting a vocabulary."""
 
 import torch
 from torch import Tensor
 
-_GROUP = 32  # symbols
+_FEW = 1024  # numbers that are as quickly sorted as grouped
+_SAFE = 60.0  # exp of numbers no larger, and sums of it, neither overflow nor vanish
 
 
-def best_symbols(
-    logits_RV: Tensor, n: int, never: tuple[int, ...] = (), allowed_RV: Tensor | None = None
-) -> tuple[Tensor, Tensor]:
-    """The n most probable symbols of each row, best first: their log-probabilities and numbers. `logits_RV` is used up.
+def best_continuations(
+    live_BW: Tensor, logits_BWV: Tensor, n: int, never: tuple[int, ...] = (), allowed_BWV: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The n best continuations of each sentence over all its hypotheses, best first: totals_BN, parents_BN, symbols_BN.
 
-    Symbols in `never`, or not in `allowed_RV`, have their probability, but are not offered: theirs are -inf.
+    A total is what the hypothesis has in `live_BW` and the symbol's log-probability. Symbols in `never`, or not in
+    `allowed_BWV`, have their probability, but are not offered: their totals are -inf. `logits_BWV` is used up.
     """
-    hidden_Rn = logits_RV[:, list(never)]
-    logits_RV[:, list(never)] = -torch.inf
-    offered_RV = logits_RV if allowed_RV is None else logits_RV.masked_fill(~allowed_RV, -torch.inf)
-    values_Rn, symbols_Rn = _top(offered_RV, n)
-    highest_R1 = logits_RV.amax(1, keepdim=True) if allowed_RV is not None else values_Rn[:, :1].clone()
-    if never:
-        highest_R1 = highest_R1.maximum(hidden_Rn.amax(1, keepdim=True))
-    sum_R1 = logits_RV.sub_(highest_R1).exp_().sum(1, keepdim=True)
-    sum_R1 += (hidden_Rn - highest_R1).exp_().sum(1, keepdim=True)
-    return values_Rn - highest_R1 - sum_R1.log(), symbols_Rn
+    hidden_BWn = logits_BWV[..., list(never)]
+    logits_BWV[..., list(never)] = -torch.inf
+    normalizer_BW = _log_sum_exp(logits_BWV, hidden_BWn)
+    if allowed_BWV is not None:
+        logits_BWV = logits_BWV.masked_fill_(~allowed_BWV, -torch.inf)
+    start_BW = live_BW - normalizer_BW
+    n = min(n, logits_BWV[0].numel())
+    if logits_BWV.size(-1) <= max(_FEW, 32 * n):
+        totals_BWV = logits_BWV + start_BW.unsqueeze(-1)
+        totals_BN, places_BN = totals_BWV.flatten(1).topk(n)
+        return totals_BN, places_BN // logits_BWV.size(-1), places_BN % logits_BWV.size(-1)
+
+    highest_BWG = _highest_of_groups(logits_BWV)
+    n_groups = highest_BWG.size(-1)
+    # The best n are in the n groups whose own best are highest.
+    groups_BN = (highest_BWG + start_BW.unsqueeze(-1)).flatten(1).topk(n, sorted=False).indices
+    parents_BN, groups_BN = groups_BN // n_groups, groups_BN % n_groups
+    symbols_BNg = groups_BN.unsqueeze(-1) + torch.arange(
+        0, logits_BWV.size(-1), n_groups, device=logits_BWV.device
+    )  # the last may be beyond the vocabulary
+    beyond_BNg = symbols_BNg >= logits_BWV.size(-1)
+    places_BNg = parents_BN.unsqueeze(-1) * logits_BWV.size(-1) + symbols_BNg.masked_fill(beyond_BNg, 0)
+    totals_BNg = logits_BWV.flatten(1).gather(1, places_BNg.flatten(1)).view_as(places_BNg)
+    totals_BNg = (totals_BNg + start_BW.gather(1, parents_BN).unsqueeze(-1)).masked_fill_(beyond_BNg, -torch.inf)
+    totals_BN, among_BN = totals_BNg.flatten(1).topk(n)
+    symbols_BN = symbols_BNg.flatten(1).gather(1, among_BN)
+    return totals_BN, parents_BN.gather(1, among_BN // symbols_BNg.size(-1)), symbols_BN
 
 
-def _top(x_RV: Tensor, n: int) -> tuple[Tensor, Tensor]:
-    """`torch.topk` along the rows, several times as fast when n is small.
+def _highest_of_groups(x_BWV: Tensor) -> Tensor:
+    """Group g is g, g + n_groups, g + 2 n_groups, ...: so the highest of many groups are found at once."""
+    n_groups = x_BWV.size(-1) // 32 // 16 * 16
+    n_whole = x_BWV.size(-1) // n_groups * n_groups
+    highest_BWG = x_BWV[..., :n_whole].unflatten(-1, (-1, n_groups)).amax(-2)
+    rest_BWr = x_BWV[..., n_whole:]
+    highest_BWr = highest_BWG[..., : rest_BWr.size(-1)]
+    torch.maximum(highest_BWr, rest_BWr, out=highest_BWr)
+    return highest_BWG
 
-    The best n are in the n groups whose own best are highest. Group g is g, g + n_groups, g + 2 n_groups, ..., for then
-    the highest of all groups are found in steps as wide as the processor allows.
-    """
-    n_groups, n = x_RV.size(1) // _GROUP, min(n, x_RV.size(1))
-    if n_groups < 2 * n:
-        return x_RV.topk(n)
-    grouped_RGg = x_RV[:, : n_groups * _GROUP].view(-1, _GROUP, n_groups)
-    groups_Rn = grouped_RGg.amax(1).topk(n, sorted=False).indices
-    members_G = torch.arange(0, n_groups * _GROUP, n_groups, device=x_RV.device)
-    places_Rc = (groups_Rn.unsqueeze(-1) + members_G).flatten(1)
-    if n_groups * _GROUP < x_RV.size(1):  # and those in no group
-        rest = torch.arange(n_groups * _GROUP, x_RV.size(1), device=x_RV.device)
-        places_Rc = torch.cat((places_Rc, rest.expand(len(x_RV), -1)), 1)
-    values_Rn, among_Rn = x_RV.gather(1, places_Rc).topk(n)
-    return values_Rn, places_Rc.gather(1, among_Rn)
+
+def _log_sum_exp(logits_BWV: Tensor, hidden_BWn: Tensor) -> Tensor:
+    """Over both. In most cases it needs no pass to make the numbers small."""
+    highest_BW = logits_BWV.amax(-1)
+    if hidden_BWn.size(-1):
+        highest_BW = highest_BW.maximum(hidden_BWn.amax(-1))
+    if float(highest_BW.abs().max()) < _SAFE:
+        return (logits_BWV.exp().sum(-1) + hidden_BWn.exp().sum(-1)).log()
+    shift_BW1 = highest_BW.unsqueeze(-1)
+    return highest_BW + ((logits_BWV - shift_BW1).exp_().sum(-1) + (hidden_BWn - shift_BW1).exp().sum(-1)).log()

@@ -8,6 +8,8 @@ from torch import Tensor
 from heed.decode.step import Step
 from heed.model.incremental import IncrementalDecoder, Past, to_add
 
+_SPARE = 8  # slots of each hypothesis, beside two for each position, before those that none sees are left out
+
 
 @dataclass(frozen=True)
 class ModelState:
@@ -18,28 +20,32 @@ class ModelState:
     position: int = 0
 
     def select(self, sentences_B: Tensor, parents_BW: Tensor) -> "ModelState":
-        past = self.past.select(sentences_B) if len(sentences_B) < self.past.n_sentences else self.past
-        if self.sees_BWM is None and parents_BW.size(1) == 1:
-            return ModelState(past, None, self.position)
-        sees_BWM = self._sees()
-        if past is not self.past:
-            sees_BWM = sees_BWM[sentences_B]
-        seen_BWM = sees_BWM.gather(1, parents_BW.unsqueeze(-1).expand(-1, -1, sees_BWM.size(2)))
-        return ModelState(past, seen_BWM, self.position)
+        leaving = len(sentences_B) < self.past.n_sentences
+        if self.sees_BWM is None and parents_BW.size(1) == 1:  # as many slots in every sentence
+            all_BM = torch.arange(self.past.n_slots, device=sentences_B.device).expand(len(sentences_B), -1)
+            return ModelState(self.past.select(sentences_B, all_BM) if leaving else self.past, None, self.position)
+        sees_BWM = self._sees()[sentences_B] if leaving else self._sees()
+        sees_BWM = sees_BWM.gather(1, parents_BW.unsqueeze(-1).expand(-1, -1, sees_BWM.size(2)))
+        if not leaving and self.past.n_slots < 2 * self.position + _SPARE * parents_BW.size(1):
+            return ModelState(self.past, sees_BWM, self.position)
+        # Hypotheses have most of their past in common: few of the slots are seen by any.
+        seen_BM = sees_BWM.amax(1).isfinite()
+        slots_BM = seen_BM.sort(dim=1, descending=True, stable=True).indices[:, : int(seen_BM.sum(1).max())]
+        sees_BWM = sees_BWM.gather(2, slots_BM.unsqueeze(1).expand(-1, sees_BWM.size(1), -1))
+        return ModelState(self.past.select(sentences_B, slots_BM), sees_BWM, self.position)
 
     def extended(self, width: int, device: torch.device) -> Tensor | None:
         """What each hypothesis will see with one more node, its own."""
         if self.sees_BWM is None and width == 1:
             return None
         sees_BWM = self._sees()
-        own_BWW = to_add(torch.eye(width, dtype=torch.bool, device=device)).expand(len(sees_BWM), -1, -1)
-        return torch.cat((sees_BWM, own_BWW.to(sees_BWM.dtype)), 2)
+        own_WW = to_add(torch.eye(width, dtype=torch.bool, device=device), sees_BWM)
+        return torch.cat((sees_BWM, own_WW.expand(len(sees_BWM), -1, -1)), 2)
 
     def _sees(self) -> Tensor:
         if self.sees_BWM is not None:
             return self.sees_BWM
-        keys = self.past.memory.keys_values[0][0]
-        return keys.new_zeros(self.past.n_sentences, 1, self.past.n_slots)
+        return self.past.sources[0].keys.new_zeros(self.past.n_sentences, 1, self.past.n_slots)
 
 
 def model_step(decoder: IncrementalDecoder) -> Step[ModelState]:

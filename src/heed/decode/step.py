@@ -8,8 +8,11 @@ from typing import Any, Protocol, Self, TypeVar
 import torch
 from torch import Tensor
 
-from heed.decode.candidates import best_symbols
+from heed.decode.candidates import best_continuations
 from heed.decode.penalty import length_penalty
+
+
+_LEAVE = 0.85
 
 
 class State(Protocol):
@@ -63,19 +66,18 @@ class Task:
     never: tuple[int, ...] = ()  # symbols that are not offered, whatever their probability
     device: torch.device | None = None
 
-    def best(self, n: int, logits_BWV: Tensor, ids_BWt: Tensor, sentences_B: Tensor) -> tuple[Tensor, Tensor]:
-        """The n best symbols to come next after each hypothesis: logprobs_BWn, symbols_BWn.
+    def best(
+        self, n: int, live_BW: Tensor, logits_BWV: Tensor, ids_BWt: Tensor, sentences_B: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The n best continuations of each sentence: totals_BN, parents_BN, symbols_BN.
 
         Symbols that may not come next get probability zero; the others keep theirs.
         """
         allowed_BWV = None if self.constraint is None else self.constraint(ids_BWt, sentences_B)
-        allowed_RV = None if allowed_BWV is None else allowed_BWV.flatten(0, 1)
-        shape = *logits_BWV.shape[:2], -1
-        logprobs_Rn, symbols_Rn = best_symbols(logits_BWV.flatten(0, 1), n, self.never, allowed_RV)
-        return logprobs_Rn.view(shape), symbols_Rn.view(shape)
+        return best_continuations(live_BW, logits_BWV, n, self.never, allowed_BWV)
 
     def all(self, logits_BWV: Tensor, ids_BWt: Tensor, sentences_B: Tensor) -> Tensor:
-        """The same of every symbol: logprobs_BWV."""
+        """The log-probabilities of all symbols to come next: logprobs_BWV."""
         logprobs_BWV = logits_BWV.log_softmax(-1)
         logprobs_BWV[..., list(self.never)] = -math.inf
         allowed_BWV = None if self.constraint is None else self.constraint(ids_BWt, sentences_B)
@@ -85,6 +87,11 @@ class Task:
         """Scored by the length penalty, the end symbol of a finished one counted."""
         length = len(ids) + finished
         return Hypothesis(ids, log_probability, log_probability / length_penalty(length, self.alpha), finished)
+
+
+def may_leave(going: Sequence[bool]) -> bool:
+    """Have enough sentences of a batch finished to make it smaller? What is kept of the others must be moved for it."""
+    return sum(going) <= _LEAVE * len(going)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,11 @@
 """The decoder a few positions at a time, as search asks for it: what `Transformer.decode` computes, for less.
 
 Keys and values once made are never moved. Each has a slot, and each hypothesis sees the slots of its own past: where
-hypotheses part, are dropped or doubled, only what they see changes. Queries, keys and values of self-attention come
+hypotheses part, are dropped or doubled, only what they see changes, and from time to time what none sees is left out. Queries, keys and values of self-attention come
 from one product.
+
+Attention to a short source needs no queries: (x W_q) · k is x · (W_q k), and W_q k is the same at every step. So is
+v W_o. See `_fold`.
 """
 
 import math
@@ -15,7 +18,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from heed.model.layers import DecoderLayer, Residual
-from heed.model.memory import Memory
 from heed.model.transformer import Transformer
 
 Product = Callable[[Tensor], Tensor]  # x to x · weightᵀ + bias
@@ -26,46 +28,68 @@ def float_product(weight: Tensor, bias: Tensor | None = None) -> Product:
     return lambda x: F.linear(x, weight, bias)
 
 
+@dataclass(frozen=True)
+class Source:
+    """What the decoder sees of the encoder, in one layer: keys and values, those of all heads side by side: _BSX.
+
+    Or, `folded`, with the projections already in them, those of all heads end to end: _BXD for X = H x S.
+    """
+
+    keys: Tensor
+    values: Tensor
+    mask: Tensor | None  # to add: _B11S
+    folded: bool
+
+    def select(self, sentences_B: Tensor) -> "Source":
+        keys, values = self.keys.index_select(0, sentences_B), self.values.index_select(0, sentences_B)
+        return Source(keys, values, None if self.mask is None else self.mask[sentences_B], self.folded)
+
+
 @dataclass
 class Past:
     """What has been decoded of B sentences: the keys and values of each layer, in slots that all layers share."""
 
-    memory: Memory
-    slots: list[tuple[Tensor, Tensor]] = field(default_factory=list)  # k_BHMK, v_BHMC, with room for M
+    sources: list[Source]
+    slots: list[tuple[Tensor, Tensor]] = field(default_factory=list)  # of all heads: k_BMX, v_BMX, with room for M
     n_slots: int = 0  # in use
 
     @property
     def n_sentences(self) -> int:
-        return self.memory.keys_values[0][0].size(0)
+        return self.sources[0].keys.size(0)
 
-    def select(self, sentences_B: Tensor) -> "Past":
-        """Only these sentences."""
+    def select(self, sentences_B: Tensor, slots_BM: Tensor) -> "Past":
+        """Only these sentences, with these slots of each, which get new numbers."""
+        all_stay = len(sentences_B) == self.n_sentences
+        sources = self.sources if all_stay else [source.select(sentences_B) for source in self.sources]
+        n_slots = slots_BM.size(1)
+        room = max(_ROOM, 2 * n_slots)
 
-        def selected(pairs: list[tuple[Tensor, Tensor]]) -> list[tuple[Tensor, Tensor]]:
-            return [(keys.index_select(0, sentences_B), values.index_select(0, sentences_B)) for keys, values in pairs]
+        def moved(old_BMX: Tensor) -> Tensor:
+            rows_R = (sentences_B.unsqueeze(1) * old_BMX.size(1) + slots_BM).flatten()
+            new_BMX = old_BMX.new_empty(len(sentences_B), room, old_BMX.size(2))
+            new_BMX[:, :n_slots] = old_BMX.flatten(0, 1).index_select(0, rows_R).view_as(new_BMX[:, :n_slots])
+            return new_BMX
 
-        mask = self.memory.may_attend_B11S
-        memory = Memory(selected(self.memory.keys_values), None if mask is None else mask[sentences_B])
-        return Past(memory, selected(self.slots), self.n_slots)
+        return Past(sources, [(moved(keys), moved(values)) for keys, values in self.slots], n_slots)
 
-    def put(self, layer: int, k_BHNK: Tensor, v_BHNC: Tensor) -> tuple[Tensor, Tensor]:
+    def put(self, layer: int, k_BNX: Tensor, v_BNX: Tensor) -> tuple[Tensor, Tensor]:
         """Fill the next N slots of one layer; returns all its keys and values."""
+        begin, end = self.n_slots, self.n_slots + k_BNX.size(1)
         if layer == len(self.slots):
-            self.slots.append((_with_room(k_BHNK[:, :, :0], _ROOM), _with_room(v_BHNC[:, :, :0], _ROOM)))
-        begin, end = self.n_slots, self.n_slots + k_BHNK.size(2)
+            self.slots.append((_with_room(k_BNX[:, :0], _ROOM), _with_room(v_BNX[:, :0], _ROOM)))
         keys, values = self.slots[layer]
-        if end > keys.size(2):
-            keys, values = _with_room(keys[:, :, :begin], 2 * end), _with_room(values[:, :, :begin], 2 * end)
+        if end > keys.size(1):
+            keys, values = _with_room(keys[:, :begin], 2 * end), _with_room(values[:, :begin], 2 * end)
             self.slots[layer] = keys, values
-        keys[:, :, begin:end], values[:, :, begin:end] = k_BHNK, v_BHNC
-        return keys[:, :, :end], values[:, :, :end]
+        keys[:, begin:end], values[:, begin:end] = k_BNX, v_BNX
+        return keys[:, :end], values[:, :end]
 
 
-def _with_room(slots_BHMX: Tensor, n: int) -> Tensor:
-    n_sentences, h, used, size = slots_BHMX.shape
-    larger_BHMX = slots_BHMX.new_empty(n_sentences, h, n, size)
-    larger_BHMX[:, :, :used] = slots_BHMX
-    return larger_BHMX
+def _with_room(slots_BMX: Tensor, n: int) -> Tensor:
+    n_sentences, used, size = slots_BMX.shape
+    larger_BMX = slots_BMX.new_empty(n_sentences, n, size)
+    larger_BMX[:, :used] = slots_BMX
+    return larger_BMX
 
 
 class IncrementalDecoder:
@@ -78,9 +102,13 @@ class IncrementalDecoder:
 
     def start(self, src_BS: Tensor) -> Past:
         memory = self.model.encode(src_BS)
-        if memory.may_attend_B11S is not None:
-            memory.may_attend_B11S = to_add(memory.may_attend_B11S).to(memory.keys_values[0][0].dtype)
-        return Past(memory)
+        mask = None if memory.may_attend_B11S is None else to_add(memory.may_attend_B11S, self.model.embedding.weight)
+        return Past(
+            [
+                layer.source(keys, values, mask)
+                for layer, (keys, values) in zip(self._layers, memory.keys_values, strict=True)
+            ]
+        )
 
     def extend(self, past: Past, ids_BN: Tensor, position: int | Tensor, sees_BNM: Tensor | None) -> Tensor:
         """logits_BNV of what follows N new nodes of each sentence; they get the next N slots.
@@ -111,23 +139,47 @@ class _Layer:
 
     def __call__(self, x_RD: Tensor, past: Past, number: int, sees_B1NM: Tensor | None) -> Tensor:
         around, n_sentences = self._layer.self_attention_residual, past.n_sentences
-        q, k, v = self._own_qkv(_before(around, x_RD)).split_with_sizes(self._sizes, 1)
-        q, k, v = (x.view(n_sentences, -1, self._h, x.size(1) // self._h).transpose(1, 2) for x in (q, k, v))
-        x_RD = _after(around, x_RD, self._own_out(_attend(q, *past.put(number, k, v), sees_B1NM)))
+        qkv_BNX = self._own_qkv(_before(around, x_RD)).view(n_sentences, -1, sum(self._sizes))
+        q_BNX, k_BNX, v_BNX = qkv_BNX.split_with_sizes(self._sizes, 2)
+        context_RX = self._attend(q_BNX, *past.put(number, k_BNX, v_BNX), sees_B1NM)
+        x_RD = _after(around, x_RD, self._own_out(context_RX))
 
-        around, memory = self._layer.cross_attention_residual, past.memory
-        q = self._cross_q(_before(around, x_RD))
-        q = q.view(n_sentences, -1, self._h, q.size(1) // self._h).transpose(1, 2)
-        y_RD = self._cross_out(_attend(q, *memory.keys_values[number], memory.may_attend_B11S))
+        around, source = self._layer.cross_attention_residual, past.sources[number]
+        seen_RD = _before(around, x_RD)
+        if source.folded:
+            y_RD = _attend_folded(seen_RD, source, self._h)
+        else:
+            q_BNX = self._cross_q(seen_RD).view(n_sentences, -1, self._sizes[0])
+            y_RD = self._cross_out(self._attend(q_BNX, source.keys, source.values, source.mask))
         x_RD = _after(around, x_RD, y_RD)
 
         around = self._layer.feed_forward_residual
         return _after(around, x_RD, self._w_2(self._w_1(_before(around, x_RD)).relu_()))
 
+    def _attend(self, q_BNX: Tensor, k_BMX: Tensor, v_BMX: Tensor, mask: Tensor | None) -> Tensor:
+        q_BHNK, k_BHMK, v_BHMC = (x_BLX.unflatten(2, (self._h, -1)).transpose(1, 2) for x_BLX in (q_BNX, k_BMX, v_BMX))
+        context_BHNC = F.scaled_dot_product_attention(q_BHNK, k_BHMK, v_BHMC, attn_mask=mask)
+        return context_BHNC.transpose(1, 2).flatten(2).flatten(0, 1)
 
-def _attend(q_BHNK: Tensor, k_BHMK: Tensor, v_BHMC: Tensor, mask: Tensor | None) -> Tensor:
-    context_BHNC = F.scaled_dot_product_attention(q_BHNK, k_BHMK, v_BHMC, attn_mask=mask)
-    return context_BHNC.transpose(1, 2).flatten(2).flatten(0, 1)
+    def source(self, k_BHSK: Tensor, v_BHSC: Tensor, mask_B11S: Tensor | None) -> Source:
+        """Folded where that makes later steps cheaper: where all heads' keys are fewer than a query has numbers."""
+        cross = self._layer.cross_attention
+        if k_BHSK.size(1) * k_BHSK.size(2) > cross.w_q.in_features:
+            k_BSX, v_BSX = (x_BHSY.transpose(1, 2).flatten(2) for x_BHSY in (k_BHSK, v_BHSC))
+            return Source(k_BSX, v_BSX, mask_B11S, folded=False)
+        w_q_HKD = cross.w_q.weight.unflatten(0, (self._h, -1)) / math.sqrt(k_BHSK.size(-1))
+        w_o_HCD = cross.w_o.weight.T.unflatten(0, (self._h, -1))
+        k_BXD, v_BXD = (k_BHSK @ w_q_HKD).flatten(1, 2), (v_BHSC @ w_o_HCD).flatten(1, 2)
+        return Source(k_BXD, v_BXD, mask_B11S, folded=True)
+
+
+def _attend_folded(x_RD: Tensor, source: Source, h: int) -> Tensor:
+    scores_BNX = x_RD.view(len(source.keys), -1, x_RD.size(1)) @ source.keys.mT
+    scores_BNHS = scores_BNX.unflatten(2, (h, -1))
+    if source.mask is not None:
+        scores_BNHS += source.mask
+    y_BND: Tensor = scores_BNHS.softmax(-1).flatten(2) @ source.values
+    return y_BND.flatten(0, 1)
 
 
 def _before(around: Residual, x_RD: Tensor) -> Tensor:
@@ -144,6 +196,6 @@ def _normalized(around: Residual, x_RD: Tensor) -> Tensor:
     return torch.layer_norm(x_RD, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
 
 
-def to_add(may_attend: Tensor) -> Tensor:
-    """A mask to add to scores: 0 for True, -inf for False."""
-    return torch.zeros(may_attend.shape, device=may_attend.device).masked_fill_(~may_attend, -math.inf)
+def to_add(may_attend: Tensor, like: Tensor) -> Tensor:
+    """A mask to add to scores, in numbers like these: 0 for True, -inf for False."""
+    return torch.zeros(may_attend.shape, dtype=like.dtype, device=like.device).masked_fill_(~may_attend, -math.inf)

@@ -1,0 +1,37 @@
+"""Several batches at once, each on a core of its own.
+
+The steps of a search are many and small. All cores together on one of them spend much of their time waiting for each
+other, and the more so if another program wants a core, too.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import torch
+
+T, R = TypeVar("T"), TypeVar("R")
+
+
+def n_lanes(device: torch.device) -> int:
+    """How many batches to work on at once."""
+    return torch.get_num_threads() if device.type == "cpu" else 1
+
+
+def side_by_side(work: Callable[[T], R], items: Sequence[T], lanes: int) -> list[R]:
+    """`work` of each item, in the order of the items. PyTorch's kernels let other threads run Python."""
+    if lanes == 1 or len(items) == 1:
+        return [work(item) for item in items]
+    threads = torch.get_num_threads()
+
+    @torch.inference_mode()
+    def alone(item: T) -> R:
+        torch.set_num_threads(1)  # of this thread
+        return work(item)
+
+    pool = ThreadPoolExecutor(min(lanes, len(items)), thread_name_prefix="heed-lane")
+    try:
+        return list(pool.map(alone, items))
+    finally:
+        pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(threads)  # the number is also that of threads to come
