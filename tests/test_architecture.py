@@ -1,7 +1,7 @@
 """The map of the code, read from the imports with `ast`.
 
 errors | symbols | bar < lock < durable < config < text | model | evaluate | grammar < data | decode | translation
-       < checkpoint < run < translator | export < inspect | training < serve | paper < cli
+       < checkpoint < run < translator | export < inspect | training < serve | paper | bench < cli
 """
 
 import ast
@@ -28,7 +28,7 @@ ORDER = [
     ["run"],
     ["translator", "export"],
     ["inspect", "training"],
-    ["serve", "paper"],
+    ["serve", "paper", "bench"],
     ["cli"],
 ]
 ROW = {name: row for row, names in enumerate(ORDER) for name in names}

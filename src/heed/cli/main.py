@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 import heed
-from heed.cli import check_resume, demo, doctor, evaluate, export, plot, prepare, runs, score, train, translate
+from heed.cli import bench, check_resume, demo, doctor, evaluate, export, plot, prepare, runs, score, train, translate
 from heed.errors import ConfigError, HeedError
 
 VERBS = {
@@ -23,6 +23,7 @@ VERBS = {
     "export": export,
     "runs": runs,
     "plot": plot,
+    "bench": bench,
     "check-resume": check_resume,
 }
 

@@ -1,0 +1,132 @@
+"""How fast a model is trained here: target tokens a second, beside what the machine's matrix products allow."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from heed.bench.rounds import in_turns, rates
+from heed.bench.text import vocabulary
+from heed.config import Config, ModelConfig
+from heed.data.batch import make_batch
+from heed.data.batching import BatchPlan, Indices
+from heed.data.corpus import ParallelText
+from heed.data.prepare import prepare
+from heed.data.store import PairStore
+from heed.errors import DataError
+from heed.model.size import count_parameters
+from heed.training.learner import Learner
+from heed.training.memory import peak_memory
+from heed.training.step import train_step
+from heed.training.workers import Workers
+
+_SIZE = 1024  # of the square matrices whose product is the measure
+_PRODUCTS = 8  # in a round
+_EPOCH = 1_000_000  # pairs
+
+
+def measure_training(
+    config: Config,
+    text: ParallelText,
+    folder: Path,
+    rounds: int,
+    updates: int,
+    tell: Callable[[int], None] = lambda done: None,
+) -> dict[str, object]:
+    """Fresh weights, trained for some updates a round; in between, products of large matrices.
+
+    `tell` is told how many of 2 x (rounds + 1) turns are done.
+
+    Raises:
+        DataError: no pair is within the model's limit.
+    """
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    tokenizer = vocabulary(text, config.text.vocab_size)
+    store = prepare(text, tokenizer, folder / "store", processes=1)
+    train, lengths = config.train, (store.source.lengths, store.target.lengths)
+    plan = BatchPlan(*lengths, train.batch_tokens, train.seed, config.model.max_length)
+    if not len(plan):
+        raise DataError(f"{text.name}: no pair is within {config.model.max_length} pieces (model.max_length)")
+    batches = [plan.batch(*divmod(i, len(plan))) for i in range(updates)]
+    portions = [
+        [make_batch(store, some) for some in plan.micro_batches(batch, train.micro_batch_tokens)] for batch in batches
+    ]
+    n_tokens = [sum(portion.n_tokens for portion in update) for update in portions]
+    learner = Learner(config, len(tokenizer), Workers(0, 1, device))
+    learner.model.train()
+    number = 0
+
+    def train_round() -> None:
+        nonlocal number
+        for update, tokens in zip(portions, n_tokens, strict=True):
+            number += 1
+            train_step(learner, update, tokens, number)
+        _wait_for(device)
+
+    left, right = (torch.randn(_SIZE, _SIZE, device=device, dtype=_kind(config)) for _ in range(2))
+
+    def multiply() -> None:
+        for _ in range(_PRODUCTS):
+            torch.mm(left, right)
+        _wait_for(device)
+
+    seconds = in_turns({"training": train_round, "products": multiply}, rounds, tell)
+    tokens = rates(sum(n_tokens), seconds["training"])
+    work = sum(update_operations(config.model, len(tokenizer), store, batch) for batch in batches)
+    reached = rates(work, seconds["training"])
+    peak = rates(_PRODUCTS * 2 * _SIZE**3, seconds["products"])
+    tokens_a_pair = sum(n_tokens) / sum(map(len, batches))
+    return {
+        "preset": config.preset,
+        "parameters": count_parameters(config.model, len(tokenizer)),
+        "vocabulary": len(tokenizer),
+        "batch_tokens": train.batch_tokens,
+        "precision": train.precision,
+        "device": str(device),
+        "torch": torch.__version__,
+        "threads": torch.get_num_threads(),
+        "rounds": rounds,
+        "updates_a_round": updates,
+        "tokens_a_round": sum(n_tokens),
+        "seconds": seconds["training"],
+        "target_tokens_per_second": tokens,
+        "operations_a_round": work,
+        "product_operations_per_second": peak["best"],
+        "share_of_products": reached["best"] / peak["best"],
+        "peak_memory_bytes": peak_memory(device),
+        "target_tokens_a_pair": tokens_a_pair,
+        "epoch_pairs": _EPOCH,
+        "epoch_seconds": _EPOCH * tokens_a_pair / tokens["best"],
+    }
+
+
+def update_operations(model: ModelConfig, vocab_size: int, store: PairStore, pairs: Indices) -> int:
+    """Multiplications and additions of the matrix products one update needs: forward once, backward twice as many.
+
+    Padding is not counted, nor are softmax, norms and the optimizer: they are what keeps training from 100 %.
+    """
+    sources, targets = (np.asarray(side.lengths, dtype=np.int64)[pairs] for side in (store.source, store.target))
+    d, keys, values = model.d_model, model.h * model.key_size, model.h * model.value_size
+    project = 2 * d * keys + 2 * d * values  # queries and keys; values and output
+    feed_forward = 2 * d * model.d_ff
+    look = keys + values  # one position at another
+    n_source, n_target = int(sources.sum()), int(targets.sum())
+    encoder = n_source * (project + feed_forward) + int((sources**2).sum()) * look
+    decoder = (
+        n_target * (2 * project - d * (keys + values) + feed_forward)
+        + n_source * d * (keys + values)  # the encoder's output as keys and values
+        + int((targets * (targets + 1) // 2 + sources * targets).sum()) * look
+    )
+    products = model.encoder_layers * encoder + model.decoder_layers * decoder + n_target * d * vocab_size
+    return 3 * 2 * products
+
+
+def _kind(config: Config) -> torch.dtype:
+    kinds = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+    return kinds[config.train.precision]
+
+
+def _wait_for(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

@@ -1,0 +1,79 @@
+"""How fast a model translates here: many sentences at once, and one at a time, by each engine there is."""
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol
+
+from heed.bench.rounds import in_turns, percentile, rates, timed
+from heed.export.kept import open_engine
+from heed.translation import Translation
+from heed.translator import load
+
+
+class Engine(Protocol):
+    def translate(self, texts: Sequence[str], *, beam: int | None = None) -> list[Translation]: ...
+
+
+def engines(path: Path, checkpoint: str) -> dict[str, Engine]:
+    """All that can translate with this run; torch, the reference, first."""
+    found: dict[str, Engine] = {"torch": load(path, checkpoint=checkpoint)}
+    if find_spec("ctranslate2") is not None:
+        for name, int8 in (("ctranslate2", False), ("ctranslate2 int8", True)):
+            found[name] = open_engine(path, checkpoint, int8)
+    return found
+
+
+def measure_translating(
+    sides: Mapping[str, Engine],
+    texts: Sequence[str],
+    beam: int,
+    rounds: int,
+    single: int,
+    tell: Callable[[int], None] = lambda done: None,
+) -> dict[str, object]:
+    """Bulk with `beam`, and the first `single` texts alone, greedily and with `beam`; the engines take turns.
+
+    `tell` is told how many of `turns` are done.
+    """
+    tokens: dict[str, int] = {}
+
+    def bulk(name: str) -> Callable[[], None]:
+        def work() -> None:
+            tokens[name] = sum(len(one.pieces) + 1 for one in sides[name].translate(texts, beam=beam))
+
+        return work
+
+    seconds = in_turns({name: bulk(name) for name in sides}, rounds, tell)
+    done = len(sides) * (rounds + 1)
+    alone: dict[tuple[str, int], list[float]] = {(name, width): [] for name in sides for width in {1, beam}}
+    for text in texts[:single]:
+        for name, width in alone:
+            alone[name, width].append(timed(lambda n=name, w=width, t=text: sides[n].translate([t], beam=w))[0])  # type: ignore[misc]
+        done += len(sides)
+        tell(done)
+    first = min(seconds[next(iter(sides))])
+    return {
+        "sentences": len(texts),
+        "beam": beam,
+        "rounds": rounds,
+        "single": min(single, len(texts)),
+        "engines": {
+            name: {
+                "seconds": seconds[name],
+                "sentences_per_second": rates(len(texts), seconds[name]),
+                "target_tokens": tokens[name],
+                "target_tokens_per_second": rates(tokens[name], seconds[name]),
+                "ratio_to_torch": first / min(seconds[name]),
+                "latency_seconds": {
+                    label: {f"p{percent}": percentile(alone[name, width], percent) for percent in (50, 95)}
+                    for label, width in (("greedy", 1), ("beam", beam))
+                },
+            }
+            for name in sides
+        },
+    }
+
+
+def turns(n_sides: int, n_texts: int, rounds: int, single: int) -> int:
+    return n_sides * (rounds + 1 + min(single, n_texts))

@@ -1,0 +1,242 @@
+"""`heed bench`: how fast heed is on this machine."""
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from heed.bar import counting
+
+HELP = "measure training, translating and preparing on this machine"
+
+Result = dict[str, Any]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Measure how fast heed is here. What is compared takes turns, after a round to warm up; the best round\n"
+        "counts, because whatever else the machine does can only slow things down."
+    )
+    parser.epilog = (
+        "examples:\n"
+        "  heed bench train tiny\n"
+        "  heed bench train config.toml --source train.en --target train.de\n"
+        "  heed bench translate --model runs/x --input test.en\n"
+        "  heed bench prepare --source train.en --target train.de --json"
+    )
+    kinds = parser.add_subparsers(dest="what", metavar="train|translate|prepare", required=True)
+    raw = argparse.RawDescriptionHelpFormatter
+
+    train = kinds.add_parser("train", help="target tokens a second of training", formatter_class=raw)
+    train.description = (
+        "Train fresh weights for some updates, and compare with the matrix products this machine can do.\n"
+        "Nothing is kept."
+    )
+    train.epilog = (
+        "examples:\n"
+        "  heed bench train\n"
+        "  heed bench train base --set train.batch_tokens=2048 --rounds 3\n"
+        "  heed bench train config.toml --source train.en --target train.de --json"
+    )
+    train.add_argument("config", nargs="?", default="tiny", help="a preset (default: tiny) or a TOML file")
+    _add_text(train, pairs=30_000)
+    train.add_argument(
+        "--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="change one setting; may be repeated"
+    )
+    train.add_argument("--updates", type=int, default=2, metavar="N", help="in each round (default: %(default)s)")
+
+    translate = kinds.add_parser("translate", help="sentences a second of each engine", formatter_class=raw)
+    translate.description = (
+        "Translate by torch and, where it is installed, by CTranslate2 with whole and with 8-bit weights: many\n"
+        "sentences at once, and one at a time."
+    )
+    translate.epilog = (
+        "examples:\n"
+        "  heed bench translate --model runs/x\n"
+        "  heed bench translate --model runs/x --input test.en --beam 1 --json"
+    )
+    translate.add_argument("--model", required=True, type=Path, metavar="FOLDER", help="a run folder")
+    translate.add_argument("--checkpoint", default="best", help="best (default), last, or a name")
+    translate.add_argument(
+        "--input",
+        metavar="FILE",
+        help="what to translate (default: the run's validation text, else built-in sentences)",
+    )
+    translate.add_argument("--sentences", type=int, default=1_000, metavar="N", help="at most (default: %(default)s)")
+    translate.add_argument("--beam", type=int, metavar="N", help="hypotheses kept (default: the run's, 4)")
+    translate.add_argument(
+        "--single", type=int, default=50, metavar="N", help="sentences to translate one at a time (default: 50)"
+    )
+
+    prepare = kinds.add_parser("prepare", help="pairs a second of turning text into ids", formatter_class=raw)
+    prepare.description = (
+        "Prepare a corpus as `heed prepare` does, beside sentencepiece's own encoder, which reads the same files,\n"
+        "uses as many threads and throws its ids away."
+    )
+    prepare.epilog = (
+        "examples:\n  heed bench prepare\n  heed bench prepare --source train.en --target train.de --pairs 1000000"
+    )
+    _add_text(prepare, pairs=100_000)
+    prepare.add_argument("--vocab-size", type=int, default=8_000, metavar="N", help="(default: %(default)s)")
+    for kind in (train, translate, prepare):
+        kind.add_argument("--rounds", type=int, default=5, metavar="N", help="measured (default: %(default)s)")
+        kind.add_argument("--json", action="store_true", help="print one JSON object, unrounded")
+        kind.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+
+
+def _add_text(parser: argparse.ArgumentParser, pairs: int) -> None:
+    parser.add_argument("--source", metavar="FILE", help="text to measure with (default: built-in sentences)")
+    parser.add_argument("--target", metavar="FILE", help="its translation, line by line")
+    parser.add_argument(
+        "--pairs", type=int, default=pairs, metavar="N", help="its first N pairs (default: %(default)s)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    from heed.bench.rounds import machine
+    from heed.errors import ConfigError
+
+    for option in ("rounds", "updates", "sentences", "single", "pairs"):
+        if getattr(args, option, 1) < 1:
+            raise ConfigError(f"--{option} {getattr(args, option)}: must be at least 1")
+    measure, lines = {
+        "train": (_train, _train_lines),
+        "translate": (_translate, _translate_lines),
+        "prepare": (_prepare, _prepare_lines),
+    }[args.what]
+    found = {"what": args.what, **measure(args), "machine": machine()}
+    if args.json:
+        print(json.dumps(found, ensure_ascii=False))
+        return 0
+    here = found["machine"]
+    for line in lines(found):
+        print(line)
+    load = f", load {here['load']}" if "load" in here else ""
+    print(f"\n{here['processor']}, {here['cores']} cores, Python {here['python']}{load}")
+    return 0
+
+
+# --- training ---------------------------------------------------------------------------------------------
+
+
+def _train(args: argparse.Namespace) -> Result:
+    from heed.bench.text import first_pairs
+    from heed.bench.training import measure_training
+    from heed.config import PRESETS, build_config, parse_overrides, preset, read_config
+    from heed.training.memory import keep_freed_memory
+
+    keep_freed_memory()  # as `heed train` does
+    if args.config in PRESETS or not Path(args.config).suffix:
+        base, settings = preset(args.config), {}
+    else:
+        settings = read_config(Path(args.config))
+        base = preset(settings.get("preset", "base"))
+    layers = [(args.config, {**settings, "preset": base.preset})] if settings else []
+    config = build_config(base, *layers, ("--set", parse_overrides(args.set)))
+    with tempfile.TemporaryDirectory() as folder, counting(2 * (args.rounds + 1), "training") as tell:
+        text = first_pairs(args.source, args.target, args.pairs, Path(folder))
+        return measure_training(config, text, Path(folder), args.rounds, args.updates, tell)
+
+
+def _train_lines(found: Result) -> list[str]:
+    tokens, epoch = found["target_tokens_per_second"], found["epoch_seconds"]
+    return [
+        f"{found['preset']}: {found['parameters'] / 1e6:.1f} M parameters, vocabulary {found['vocabulary']:,}, "
+        f"updates of {found['batch_tokens']:,} tokens",
+        f"torch {found['torch']} on {found['device']}, {found['threads']} threads, {found['precision']}; "
+        f"{found['rounds']} rounds of {found['updates_a_round']} updates",
+        "",
+        f"target tokens/s       {tokens['best']:>12,.0f}   (median {tokens['median']:,.0f})",
+        f"of the matrix peak    {found['share_of_products']:>12.0%}   "
+        f"({found['product_operations_per_second'] / 1e9:,.1f} Gflop/s, measured in between)",
+        f"peak memory           {found['peak_memory_bytes'] / 1e6:>9,.0f} MB",
+        f"an epoch              {_span(epoch):>12}   ({found['epoch_pairs']:,} pairs of "
+        f"{found['target_tokens_a_pair']:.1f} target tokens)",
+    ]
+
+
+def _span(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.1f} s"
+    if seconds < 6_000:
+        return f"{seconds / 60:.1f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+# --- translating ------------------------------------------------------------------------------------------
+
+
+def _translate(args: argparse.Namespace) -> Result:
+    from heed.bench.translating import engines, measure_translating, turns
+    from heed.run import RunFolder
+
+    run = RunFolder.open(args.model)
+    texts, origin = _texts(args.input, run.config.data.valid_source, args.sentences)
+    beam = run.config.decode.beam if args.beam is None else args.beam
+    sides = engines(args.model, args.checkpoint)
+    with counting(turns(len(sides), len(texts), args.rounds, args.single), "translating") as tell:
+        found = measure_translating(sides, texts, beam, args.rounds, args.single, tell)
+    return {"model": str(args.model), "checkpoint": run.checkpoint_path(args.checkpoint).name, "text": origin, **found}
+
+
+def _texts(given: str | None, validation: str | None, n: int) -> tuple[list[str], str]:
+    """Lines to translate that are not blank, and where they are from."""
+    from itertools import islice
+
+    from heed.errors import DataError
+    from heed.grammar import sentences
+    from heed.text.lines import read_lines
+
+    if given is None and (not validation or not Path(validation).exists()):
+        return [pair.source for pair in islice(sentences(2017), n)], "built-in sentences"
+    path = given or str(validation)
+    texts = list(islice((line for line in read_lines(path) if line.strip()), n))
+    if not texts:
+        raise DataError(f"{path}: has no line to translate")
+    return texts, path
+
+
+def _translate_lines(found: Result) -> list[str]:
+    lines = [
+        f"{found['checkpoint']} of {found['model']}",
+        f"{found['text']}: {found['sentences']:,} sentences, the best of {found['rounds']} rounds; "
+        f"{found['single']} of them alone",
+        "",
+        "                     all at once, beam " + f"{found['beam']:<3}" + "         one at a time, ms",
+        "                  sentences/s  tokens/s  ratio    greedy p50/p95    beam p50/p95",
+    ]
+    for name, one in found["engines"].items():
+        latency = [
+            f"{one['latency_seconds'][kind]['p50'] * 1e3:.1f} / {one['latency_seconds'][kind]['p95'] * 1e3:.1f}"
+            for kind in ("greedy", "beam")
+        ]
+        sentences, tokens = one["sentences_per_second"]["best"], one["target_tokens_per_second"]["best"]
+        lines.append(
+            f"{name:<16}  {sentences:>11,.1f}  {tokens:>8,.0f}"
+            f"  {one['ratio_to_torch']:>5.2f}  {latency[0]:>16}  {latency[1]:>14}"
+        )
+    if len(found["engines"]) == 1:
+        lines += ["", "CTranslate2 is not installed: pip install 'heed[ctranslate2]'"]
+    return lines
+
+
+# --- preparing --------------------------------------------------------------------------------------------
+
+
+def _prepare(args: argparse.Namespace) -> Result:
+    from heed.bench.preparing import measure_preparing
+    from heed.bench.text import first_pairs
+
+    with tempfile.TemporaryDirectory() as folder, counting(2 * (args.rounds + 1), "preparing") as tell:
+        text = first_pairs(args.source, args.target, args.pairs, Path(folder))
+        return measure_preparing(text, Path(folder), args.vocab_size, args.rounds, tell)
+
+
+def _prepare_lines(found: Result) -> list[str]:
+    lines = [f"{found['pairs']:,} pairs, vocabulary {found['vocabulary']:,}, best of {found['rounds']} rounds", ""]
+    lines += [
+        f"{name:<14}{one['best']:>12,.0f} pairs/s   (median {one['median']:,.0f})"
+        for name, one in found["pairs_per_second"].items()
+    ]
+    return [*lines, f"{'ratio':<14}{found['ratio_to_sentencepiece']:>12.2f}"]
