@@ -16,6 +16,7 @@ from heed.data.batch import Batch, make_batch
 from heed.data.batching import BatchPlan
 from heed.data.corpus import ParallelText
 from heed.data.prepare import prepare
+from heed.export.kept import open_engine
 from heed.model.transformer import Transformer
 from heed.run import RunFolder
 from heed.symbols import EOS, N_SPECIAL, PAD
@@ -114,6 +115,8 @@ def translation_job(
     ):
         export = [sys.executable, "-m", "heed", "export", "--model", run, "--out", folder / name, *options]
         subprocess.run(export, check=True, capture_output=True)
+    for int8 in (False, True):
+        open_engine(run, int8=int8)  # its export is made on first use, and must not count as the engine's memory
     config = RunFolder.open(run).config
     return {
         "folder": str(folder),

@@ -144,6 +144,7 @@ def translating(job: dict[str, Any], rounds: int, running: Running) -> Table:
         for key, task in (("greedy", "one by one, greedy"), ("beam", "one by one, beam")):
             if task in process.answers:
                 row[key] = 1000 * min(answer["median"] for answer in process.answers[task])
+                row["threads_for_one"] = process.answers[task][-1]["threads"] or "its own choice"
         if job["references"]:
             from sacrebleu.metrics import BLEU
 
@@ -174,8 +175,13 @@ def translating(job: dict[str, Any], rounds: int, running: Running) -> Table:
     notes = [
         "heed by `heed.load(run).translate(texts)`; its engine by `heed.export.kept.open_engine`.",
         "CTranslate2 from `heed export --to ctranslate2`: many sentences by two workers of one thread, at most 32 "
-        "together; one sentence by two threads in float32, one thread in int8.",
+        "together.",
         "HF generate from `heed export --to huggingface`: batches of 64 of similar length, early stopping.",
+        "Threads for one sentence, chosen by a short trial of one and two: "
+        + ", ".join(
+            f"{row['name']} {row['threads_for_one']}" for row in rows if row.get("threads_for_one", "") in (1, 2)
+        )
+        + "; heed as it is.",
         "Memory: the peak of the process while it translated everything.",
     ]
     if exact:

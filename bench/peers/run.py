@@ -38,6 +38,7 @@ TRAIN = [
 TRANSLATE = [
     Peer("heed", "", "translate_heed.py"),
     Peer("heed, CTranslate2 engine", "", "translate_heed.py", ("engine",)),
+    Peer("heed, CTranslate2 engine int8", "", "translate_heed.py", ("engine", "int8")),
     Peer("CTranslate2 float32", "ctranslate2", "translate_ctranslate2.py"),
     Peer("CTranslate2 int8", "ctranslate2", "translate_ctranslate2.py", ("int8",)),
     Peer("HF generate", "transformers", "translate_marian.py"),
@@ -70,7 +71,7 @@ def main() -> int:
     pythons = {peer: python_of(peer.environment, args.environments) for peer in peers if peer.environment}
     with tempfile.TemporaryDirectory() as name:
         table = (_train if args.verb == "train" else _translate)(args, peers, pythons, Path(name))
-    table.command = f"python bench/peers/run.py {shlex.join(_public_arguments())}"
+    table.command = f"python bench/peers/run.py {shlex.join(_public_arguments(args))}"
     table.versions = {peer.name: versions(python, [peer.environment, "torch"]) for peer, python in pythons.items()}
     print(table.text())
     if args.save:
@@ -112,10 +113,10 @@ def _chosen(peers: list[Peer], only: str | None) -> list[Peer]:
     return chosen or sys.exit(f"--only {only}: no such peer; there are: {'; '.join(peer.name for peer in peers)}")
 
 
-def _public_arguments() -> list[str]:
-    """The arguments without the folder of environments, which is a matter of the machine."""
-    words = sys.argv[1:]
-    return [w for i, w in enumerate(words) if w != "--environments" and words[i - 1 : i] != ["--environments"]]
+def _public_arguments(args: argparse.Namespace) -> list[str]:
+    """The arguments without what is a matter of the machine: the environments' folder, the run's place."""
+    words = [w for w in sys.argv[1:] if w not in ("--environments", str(args.environments))]
+    return [f"runs/{args.run.name}" if args.verb == "translate" and w == str(args.run) else w for w in words]
 
 
 if __name__ == "__main__":

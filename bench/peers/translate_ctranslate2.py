@@ -1,10 +1,10 @@
 """CTranslate2, the folder of `heed export --to ctranslate2`; with "int8" as second argument, of 8-bit weights.
 
-Many sentences: two workers of one thread each. One sentence: two threads in float32, one with 8-bit weights; these are
-the fastest on two cores.
+Many sentences: two workers of one thread each, the fastest on two cores. One sentence: one thread or two.
 """
 
 import sys
+from functools import partial
 
 import ctranslate2
 import sentencepiece
@@ -12,11 +12,9 @@ from translating import take_turns
 from turns import read_job
 
 job = read_job()
-int8 = "int8" in sys.argv[2:]
-folder, kind = (job["int8"], "int8") if int8 else (job["ctranslate2"], "float32")
+folder, kind = (job["int8"], "int8") if "int8" in sys.argv[2:] else (job["ctranslate2"], "float32")
 pieces = sentencepiece.SentencePieceProcessor(model_file=f"{folder}/tokenizer.model")
 many = ctranslate2.Translator(folder, compute_type=kind, inter_threads=2, intra_threads=1)
-loaded = {}  # for one sentence, when first needed: so that the memory of `many` is its own
 limits = {"max_decoding_length": 256}
 if job["exact_tokens"]:
     limits = {"min_decoding_length": job["exact_tokens"], "max_decoding_length": job["exact_tokens"]}
@@ -36,10 +34,8 @@ def translate(translator, texts, beam):
     return [pieces.decode(one) for one in best], sum(map(len, best)) + ends
 
 
-def one(texts, beam):
-    if not loaded:
-        loaded[0] = ctranslate2.Translator(folder, compute_type=kind, inter_threads=1, intra_threads=1 if int8 else 2)
-    return translate(loaded[0], texts, beam)
+def one(threads):
+    return partial(translate, ctranslate2.Translator(folder, compute_type=kind, inter_threads=1, intra_threads=threads))
 
 
-take_turns(lambda texts, beam: translate(many, texts, beam), one)
+take_turns(partial(translate, many), one)

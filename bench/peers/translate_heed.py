@@ -1,4 +1,4 @@
-"""heed by its public interface; with "engine" as second argument, through CTranslate2 in torch's place."""
+"""heed by its public interface; with "engine" as argument, through CTranslate2 in torch's place; "int8": of 8 bits."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ job = read_job()
 if "engine" in sys.argv[2:]:
     from heed.export.kept import open_engine
 
-    translator = open_engine(Path(job["run"]))
+    translator = open_engine(Path(job["run"]), int8="int8" in sys.argv[2:])
 else:
     import heed
 
@@ -24,4 +24,4 @@ def translate(texts, beam):
     return [one.text for one in found], sum(len(one.pieces) + one.finished for one in found)
 
 
-take_turns(translate, translate)
+take_turns(translate)

@@ -24,10 +24,17 @@ def translate(texts, beam):
         rows = order[begin : begin + BATCH]
         given = tokenizer([texts[i] for i in rows], return_tensors="pt", padding=True)
         written = model.generate(**given, num_beams=beam, early_stopping=beam > 1, **limits)[:, 1:]
-        tokens += int(written.ne(model.config.pad_token_id).sum())
+        # Short ones are filled up with end symbols, of which the first is theirs.
+        ends = written.eq(model.config.eos_token_id)
+        tokens += int((~ends).sum() + ends.any(1).sum())
         for i, text in zip(rows, tokenizer.batch_decode(written, skip_special_tokens=True), strict=True):
             found[i] = text
     return found, tokens
 
 
-take_turns(translate, translate)
+def one(threads):
+    torch.set_num_threads(threads)
+    return translate
+
+
+take_turns(translate, one)

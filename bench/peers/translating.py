@@ -11,12 +11,17 @@ from turns import Turns, read_job
 Translate = Callable[[Sequence[str], int], tuple[list[str], int]]
 
 
-def take_turns(everything: Translate, one: Translate) -> None:
-    """Text to text: making pieces of it and putting them together again is part of the work."""
+def take_turns(everything: Translate, one: Callable[[int], Translate] | None = None) -> None:
+    """Text to text: making pieces of it and putting them together again is part of the work.
+
+    `one(threads)` is for one sentence at a time; whether one thread or two are faster is tried first. Left out: as
+    everything.
+    """
     job = read_job()
     texts = Path(job["sources"]).read_text(encoding="utf-8").splitlines()
     turns = Turns()
     task = turns.wait()
+    alone: tuple[int, Translate] | None = None if one else (0, everything)
     while True:
         if task == "all":
             began = time.perf_counter()
@@ -25,9 +30,18 @@ def take_turns(everything: Translate, one: Translate) -> None:
             assert len(translations) == len(texts)
             task = turns.wait(seconds=seconds, tokens=tokens, translations=translations)
         else:
-            beam, times = 1 if "greedy" in task else job["beam"], []
-            for text in texts[: job["one_by_one"]]:
-                began = time.perf_counter()
-                one([text], beam)
-                times.append(time.perf_counter() - began)
-            task = turns.wait(median=statistics.median(times))
+            beam = 1 if "greedy" in task else job["beam"]
+            if alone is None and one:
+                trials = {threads: _median(one(threads), texts[:10], beam) for threads in (1, 2)}
+                best = min(trials, key=lambda threads: trials[threads])
+                alone = best, one(best)
+            task = turns.wait(median=_median(alone[1], texts[: job["one_by_one"]], beam), threads=alone[0])
+
+
+def _median(translate: Translate, texts: list[str], beam: int) -> float:
+    times = []
+    for text in texts:
+        began = time.perf_counter()
+        translate([text], beam)
+        times.append(time.perf_counter() - began)
+    return statistics.median(times)
