@@ -70,9 +70,14 @@ class Process:
 class Running:
     """All peers of a run. One that fails is out from then on, and the table says so."""
 
-    def __init__(self, peers: list[Peer], pythons: dict[Peer, Path], job: Path, folder: Path) -> None:
+    def __init__(
+        self, peers: list[Peer], pythons: dict[Peer, Path], job: Path, folder: Path, keep_freed_memory: bool = False
+    ) -> None:
         self.processes: list[Process] = []
         self._peers, self._pythons, self._job, self._folder = peers, pythons, job, folder
+        self._environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1"}
+        if keep_freed_memory:  # glibc's, as heed.training.memory sets them
+            self._environment |= {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "-1"}
 
     def __enter__(self) -> "Running":
         for number, peer in enumerate(self._peers):
@@ -85,7 +90,7 @@ class Running:
                     stderr=written,
                     text=True,
                     cwd=self._folder,
-                    env={**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1"},
+                    env=self._environment,
                     start_new_session=True,
                 )
             self.processes.append(Process(peer, popen, log))

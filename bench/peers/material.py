@@ -24,7 +24,7 @@ from heed.text.tokenizer import Tokenizer
 
 VOCABULARY = 8_000
 SEED = 1
-ONE_BY_ONE = 40  # sentences, of which the median counts
+ONE_BY_ONE = 40  # sentences, of which the median counts; a quarter of them with fresh weights, which are larger ones
 # With fresh weights: the tokens everybody writes, from sources of so many pieces.
 EXACT_TOKENS, SOURCE_PIECES = 25, 12
 
@@ -123,7 +123,7 @@ def translation_job(
         "run": str(run),
         "sources": str(folder / "sources.txt"),
         "references": references,
-        "one_by_one": ONE_BY_ONE,
+        "one_by_one": ONE_BY_ONE // 4 if untrained else ONE_BY_ONE,
         "beam": config.decode.beam,
         "alpha": config.decode.alpha,
         "exact_tokens": EXACT_TOKENS if untrained else None,

@@ -111,7 +111,8 @@ def training(preset: str, job: dict[str, Any], rounds: int, running: Running) ->
     for row in rows:
         row["memory"] /= 1e6
     notes = [
-        "heed as `heed train` does it; `torch.nn.Transformer` with Adam and MarianMT with fused AdamW in plain loops. "
+        "heed as `heed train` does it, which lets glibc keep freed memory; the others do not, unless the command says "
+        "`--keep-freed-memory`. `torch.nn.Transformer` with Adam and MarianMT with fused AdamW in plain loops. "
         "They get the same batches. `torch.nn.Transformer` drops attention weights and hidden units of the "
         "feed-forward layers out, too, which cannot be told apart there.",
         "Sockeye, JoeyNMT and Eole by their own training commands, with their own reading and batching of the same "

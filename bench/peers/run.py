@@ -53,6 +53,9 @@ def main() -> int:
     train = verbs.add_parser("train", help="updates of a training")
     train.add_argument("--preset", choices=list(TRAIN_SIZES), default="tiny")
     train.add_argument("--updates", type=int, help="in each round")
+    train.add_argument(
+        "--keep-freed-memory", action="store_true", help="for everybody, as `heed train` does for itself"
+    )
     translate = verbs.add_parser("translate", help="a test set, and one sentence at a time")
     what = translate.add_mutually_exclusive_group(required=True)
     what.add_argument("--run", type=Path, metavar="FOLDER", help="a run folder trained on Multi30k")
@@ -84,7 +87,7 @@ def _train(args: argparse.Namespace, peers: list[Peer], pythons: dict[Peer, Path
 
     batch_tokens, updates, rounds = TRAIN_SIZES[args.preset]
     job = training_job(DATA, args.preset, batch_tokens, args.updates or updates, folder)
-    with Running([PRODUCT, *peers], pythons, write_job(job, folder), folder) as running:
+    with Running([PRODUCT, *peers], pythons, write_job(job, folder), folder, args.keep_freed_memory) as running:
         for number in range(1 + (args.rounds or rounds)):
             running.turn(f"round {number}", warm_up=number == 0)
     return report.training(args.preset, job, args.rounds or rounds, running)
