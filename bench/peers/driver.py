@@ -57,10 +57,6 @@ class Process:
         if self.popen.stdin:
             self.popen.stdin.close()
         try:
-            self.popen.wait(5)
-        except subprocess.TimeoutExpired:
-            pass
-        try:
             os.killpg(self.popen.pid, signal.SIGKILL)  # a session of its own: nobody else's processes
         except ProcessLookupError:
             pass

@@ -54,12 +54,13 @@ def training_job(data: Path, name: str, batch_tokens: int, updates: int, folder:
         "batch_tokens": batch_tokens,
         "updates": updates,
         "batches": str(folder / "batches.npz"),
-        "flops_per_target_token": sum(map_flops(config, len(tokenizer), batches)) / sum(b.n_tokens for b in batches),
+        "flops_per_target_token": sum(training_flops(config, len(tokenizer), batches))
+        / sum(b.n_tokens for b in batches),
         "text": _pieces(data, tokenizer, folder),
     }
 
 
-def map_flops(config: Config, vocabulary: int, batches: list[Batch]) -> list[float]:
+def training_flops(config: Config, vocabulary: int, batches: list[Batch]) -> list[float]:
     """Floating-point operations to train on each batch: 3 times those of the forward pass's matrix products.
 
     Two for each multiplication with a weight (and the addition), over real tokens: padding is no work. Embeddings are
@@ -126,6 +127,7 @@ def translation_job(
         "one_by_one": ONE_BY_ONE // 4 if untrained else ONE_BY_ONE,
         "beam": config.decode.beam,
         "alpha": config.decode.alpha,
+        "extra_length": config.decode.extra_length,
         "exact_tokens": EXACT_TOKENS if untrained else None,
         "model": asdict(config.model),
         "preset": config.preset,

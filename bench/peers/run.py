@@ -14,6 +14,7 @@ counts for each. Multi30k English-German is read from the folder HEED_DATA names
 import argparse
 import os
 import shlex
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -67,6 +68,7 @@ def main() -> int:
         verb.add_argument("--environments", type=Path, default=Path(__file__).parent / ".environments")
         verb.add_argument("--save", metavar="NAME", help="also write bench/results/NAME.md, .json and .png")
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the ordinary way out, on which the peers are ended
 
     if not (DATA / "multi30k" / "train.en").exists():
         raise SystemExit(f"{DATA}: no multi30k/train.en; name the folder that has it with HEED_DATA")

@@ -15,22 +15,21 @@ job = read_job()
 folder, kind = (job["int8"], "int8") if "int8" in sys.argv[2:] else (job["ctranslate2"], "float32")
 pieces = sentencepiece.SentencePieceProcessor(model_file=f"{folder}/tokenizer.model")
 many = ctranslate2.Translator(folder, compute_type=kind, inter_threads=2, intra_threads=1)
-limits = {"max_decoding_length": 256}
-if job["exact_tokens"]:
-    limits = {"min_decoding_length": job["exact_tokens"], "max_decoding_length": job["exact_tokens"]}
+exact = job["exact_tokens"]
 
 
 def translate(translator, texts, beam):
-    # No end symbol is added to the source: the model does that itself.
+    sources = pieces.encode(list(texts), out_type=str)  # without end symbol: the model adds it itself
     results = translator.translate_batch(
-        pieces.encode(list(texts), out_type=str),
+        sources,
         beam_size=beam,
         length_penalty=job["alpha"],
         max_batch_size=32,
-        **limits,
+        min_decoding_length=exact or 1,
+        max_decoding_length=exact or max(map(len, sources)) + job["extra_length"],
     )
     best = [result.hypotheses[0] for result in results]
-    ends = 0 if job["exact_tokens"] else len(best)
+    ends = 0 if exact else len(best)
     return [pieces.decode(one) for one in best], sum(map(len, best)) + ends
 
 

@@ -11,9 +11,14 @@ job = read_job()
 model = MarianMTModel.from_pretrained(job["huggingface"]).eval()
 tokenizer = MarianTokenizer.from_pretrained(job["huggingface"])
 model.generation_config.bad_words_ids = None  # costs time and changes nothing: trained models do not write them
-limits = {}
-if job["exact_tokens"]:
-    limits = {"min_new_tokens": job["exact_tokens"], "max_new_tokens": job["exact_tokens"], "max_length": None}
+model.generation_config.max_length = None
+
+
+def limits(n_source):
+    exact = job["exact_tokens"]
+    if exact:
+        return {"min_new_tokens": exact, "max_new_tokens": exact}
+    return {"max_new_tokens": n_source + job["extra_length"]}
 
 
 @torch.inference_mode()
@@ -23,7 +28,9 @@ def translate(texts, beam):
     for begin in range(0, len(order), BATCH):
         rows = order[begin : begin + BATCH]
         given = tokenizer([texts[i] for i in rows], return_tensors="pt", padding=True)
-        written = model.generate(**given, num_beams=beam, early_stopping=beam > 1, **limits)[:, 1:]
+        written = model.generate(**given, num_beams=beam, early_stopping=beam > 1, **limits(given.input_ids.size(1)))[
+            :, 1:
+        ]
         # Short ones are filled up with end symbols, of which the first is theirs.
         ends = written.eq(model.config.eos_token_id)
         tokens += int((~ends).sum() + ends.any(1).sum())
