@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -54,13 +55,12 @@ class Process:
         return answer
 
     def end(self) -> None:
-        if self.popen.stdin:
-            self.popen.stdin.close()
         try:
             os.killpg(self.popen.pid, signal.SIGKILL)  # a session of its own: nobody else's processes
         except ProcessLookupError:
             pass
-        self.popen.wait()
+        with suppress(BrokenPipeError), self.popen:  # closes the pipes and waits
+            pass
 
 
 class Running:
