@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from heed.config import DecodeConfig
 from heed.data.batch import batch_of_ids, pad
@@ -25,8 +24,8 @@ from heed.symbols import EOS, PAD, UNK
 from heed.text.tokenizer import Tokenizer
 from heed.translation import Attention, Translation, beam_and_alpha, best_of, joined, parts_that_fit
 
-# Batches for each core, so that none waits long for the others at the end; but none smaller than these pieces.
-_BATCHES, _SMALL_BATCH = 4, 512
+# Source pieces of a batch, times its beam: larger batches are slower, their scores too large for the cores' own memory.
+_PIECES = 2048
 
 
 @dataclass(frozen=True)
@@ -150,7 +149,7 @@ class Translator:
         forced = None if prefixes is None else self.tokenizer.encode_ids(prefixes)
         lengths = np.array([len(one) + 1 for one in ids], dtype=np.int64)
         order = np.argsort(lengths, kind="stable")
-        bounds = cut_by_budget(lengths[order], self._budget(lengths))
+        bounds = cut_by_budget(lengths[order], min(self.decode.batch_tokens, max(1, _PIECES // beam)))
 
         def translate_batch(rows: list[int]) -> list[Translation]:
             src_BS = pad([[*ids[i], EOS] for i in rows]).to(self.device)
@@ -172,11 +171,6 @@ class Translator:
         several = side_by_side(translate_batch, batches, n_lanes(self.device))
         numbered = zip((i for rows in batches for i in rows), (one for those in several for one in those), strict=True)
         return [one for _, one in sorted(numbered, key=lambda item: item[0])]
-
-    def _budget(self, lengths: NDArray[np.int64]) -> int:
-        """Pieces of a batch: smaller batches than would fit, where else there would be too few for the cores."""
-        each = int(lengths.sum()) // (_BATCHES * n_lanes(self.device))
-        return min(self.decode.batch_tokens, max(_SMALL_BATCH, each))
 
     def _output_limit(self, n_source: int) -> int:
         """Section 6.1: at most input length + 50; and no further than there are learned positions."""

@@ -8,20 +8,21 @@ import torch
 from heed.decode.candidates import best_continuations
 
 
-@pytest.mark.parametrize("vocabulary", [1, 5, 257, 1_024, 1_025, 1_100, 8_000, 8_003])
-@pytest.mark.parametrize("n", [1, 2, 8, 20])
+@pytest.mark.parametrize("vocabulary", [1, 5, 700, 8_000, 8_003])
+@pytest.mark.parametrize("n", [1, 8, 20])
 @pytest.mark.parametrize("never", [(), (0, 3)])
 @pytest.mark.parametrize("constrained", [False, True])
 @pytest.mark.parametrize("scale", [5.0, 40.0])
-def test_the_best_are_those_of_a_full_sort(vocabulary, n, never, constrained, scale):
+@pytest.mark.parametrize("n_sentences", [3, 20])
+def test_the_best_are_those_of_a_full_sort(n_sentences, vocabulary, n, never, constrained, scale):
     random = torch.Generator().manual_seed(vocabulary + n)
-    logits = scale * torch.randn(3, 4, vocabulary, generator=random, dtype=torch.float64)
-    live = -5 * torch.rand(3, 4, generator=random, dtype=torch.float64)
+    logits = scale * torch.randn(n_sentences, 4, vocabulary, generator=random, dtype=torch.float64)
+    live = -5 * torch.rand(n_sentences, 4, generator=random, dtype=torch.float64)
     live[2, 1:] = -math.inf
     never = tuple(symbol for symbol in never if symbol < vocabulary - 1)
     logits[0, 1, list(never)] = scale * 10  # probable, but not offered
     logits[1, 1, -1] = scale * 3  # the last of all
-    allowed = torch.rand(3, 4, vocabulary, generator=random) < 0.3 if constrained else None
+    allowed = torch.rand(n_sentences, 4, vocabulary, generator=random) < 0.3 if constrained else None
 
     expected = logits.log_softmax(-1) + live.unsqueeze(-1)
     expected[..., list(never)] = -math.inf

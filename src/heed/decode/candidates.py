@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-_FEW = 1024  # numbers that are as quickly sorted as grouped
+_FEW = 40_000  # numbers that are as quickly sorted as grouped
 _SAFE = 60.0  # exp of numbers no larger, and sums of it, neither overflow nor vanish
 
 
@@ -15,16 +15,14 @@ def best_continuations(
     A total is what the hypothesis has in `live_BW` and the symbol's log-probability. Symbols in `never`, or not in
     `allowed_BWV`, have their probability, but are not offered: their totals are -inf. `logits_BWV` is used up.
     """
-    hidden_BWn = logits_BWV[..., list(never)]
-    logits_BWV[..., list(never)] = -torch.inf
-    normalizer_BW = _log_sum_exp(logits_BWV, hidden_BWn)
+    start_BW = live_BW - _log_sum_exp(logits_BWV)
+    for symbol in never:
+        logits_BWV[..., symbol].fill_(-torch.inf)
     if allowed_BWV is not None:
-        logits_BWV = logits_BWV.masked_fill_(~allowed_BWV, -torch.inf)
-    start_BW = live_BW - normalizer_BW
+        logits_BWV.masked_fill_(~allowed_BWV, -torch.inf)
     n = min(n, logits_BWV[0].numel())
-    if logits_BWV.size(-1) <= max(_FEW, 32 * n):
-        totals_BWV = logits_BWV + start_BW.unsqueeze(-1)
-        totals_BN, places_BN = totals_BWV.flatten(1).topk(n)
+    if logits_BWV.numel() <= _FEW or logits_BWV.size(-1) <= 64 * n:  # quickly sorted
+        totals_BN, places_BN = logits_BWV.add_(start_BW.unsqueeze(-1)).flatten(1).topk(n)
         return totals_BN, places_BN // logits_BWV.size(-1), places_BN % logits_BWV.size(-1)
 
     highest_BWG = _highest_of_groups(logits_BWV)
@@ -48,19 +46,16 @@ def _highest_of_groups(x_BWV: Tensor) -> Tensor:
     """Group g is g, g + n_groups, g + 2 n_groups, ...: so the highest of many groups are found at once."""
     n_groups = x_BWV.size(-1) // 32 // 16 * 16
     n_whole = x_BWV.size(-1) // n_groups * n_groups
-    highest_BWG = x_BWV[..., :n_whole].unflatten(-1, (-1, n_groups)).amax(-2)
+    highest_BWG = x_BWV[..., :n_whole].view(*x_BWV.shape[:2], -1, n_groups).amax(-2)
     rest_BWr = x_BWV[..., n_whole:]
     highest_BWr = highest_BWG[..., : rest_BWr.size(-1)]
     torch.maximum(highest_BWr, rest_BWr, out=highest_BWr)
     return highest_BWG
 
 
-def _log_sum_exp(logits_BWV: Tensor, hidden_BWn: Tensor) -> Tensor:
-    """Over both. In most cases it needs no pass to make the numbers small."""
+def _log_sum_exp(logits_BWV: Tensor) -> Tensor:
+    """In most cases it needs no pass to make the numbers small."""
     highest_BW = logits_BWV.amax(-1)
-    if hidden_BWn.size(-1):
-        highest_BW = highest_BW.maximum(hidden_BWn.amax(-1))
     if float(highest_BW.abs().max()) < _SAFE:
-        return (logits_BWV.exp().sum(-1) + hidden_BWn.exp().sum(-1)).log()
-    shift_BW1 = highest_BW.unsqueeze(-1)
-    return highest_BW + ((logits_BWV - shift_BW1).exp_().sum(-1) + (hidden_BWn - shift_BW1).exp().sum(-1)).log()
+        return logits_BWV.exp().sum(-1).log_()
+    return highest_BW + (logits_BWV - highest_BW.unsqueeze(-1)).exp_().sum(-1).log_()

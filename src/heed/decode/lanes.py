@@ -10,7 +10,8 @@ from typing import TypeVar
 
 import torch
 
-T, R = TypeVar("T"), TypeVar("R")
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 def n_lanes(device: torch.device) -> int:

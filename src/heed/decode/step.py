@@ -11,7 +11,6 @@ from torch import Tensor
 from heed.decode.candidates import best_continuations
 from heed.decode.penalty import length_penalty
 
-
 _LEAVE = 0.85
 
 

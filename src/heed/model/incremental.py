@@ -1,11 +1,11 @@
 """The decoder a few positions at a time, as search asks for it: what `Transformer.decode` computes, for less.
 
-Keys and values once made are never moved. Each has a slot, and each hypothesis sees the slots of its own past: where
-hypotheses part, are dropped or doubled, only what they see changes, and from time to time what none sees is left out. Queries, keys and values of self-attention come
-from one product.
+Keys and values once made stay where they are. Each has a slot, and each hypothesis sees the slots of its own past:
+where hypotheses part, are dropped or doubled, only what they see changes. Queries, keys and values of self-attention
+come from one product.
 
 Attention to a short source needs no queries: (x W_q) · k is x · (W_q k), and W_q k is the same at every step. So is
-v W_o. See `_fold`.
+v W_o. See `_Layer.source`.
 """
 
 import math
@@ -22,10 +22,14 @@ from heed.model.transformer import Transformer
 
 Product = Callable[[Tensor], Tensor]  # x to x · weightᵀ + bias
 _ROOM = 64  # slots to begin with
+_FOLD = 1 << 18  # numbers of a layer's keys, folded: more would not stay near the processor
 
 
 def float_product(weight: Tensor, bias: Tensor | None = None) -> Product:
-    return lambda x: F.linear(x, weight, bias)
+    transposed = weight.T.contiguous()  # for few rows, that way round is up to twice as fast
+    if bias is None:
+        return lambda x: torch.mm(x, transposed)
+    return lambda x: torch.addmm(bias, x, transposed)
 
 
 @dataclass(frozen=True)
@@ -95,10 +99,12 @@ def _with_room(slots_BMX: Tensor, n: int) -> Tensor:
 class IncrementalDecoder:
     """A model's decoder, without dropout. `product` makes the matrix products with its weights."""
 
+    @torch.inference_mode()
     def __init__(self, model: Transformer, product: Callable[..., Product] = float_product) -> None:
         self.model = model
         self._layers = [_Layer(layer, product) for layer in cast("list[DecoderLayer]", model.decoder)]
         self._logits = product(model.embedding.weight)
+        self._embedded_VD = model.embedding(torch.arange(model.vocab_size, device=model.embedding.weight.device))
 
     def start(self, src_BS: Tensor) -> Past:
         memory = self.model.encode(src_BS)
@@ -118,7 +124,7 @@ class IncrementalDecoder:
         """
         n_positions = 1 + (position if isinstance(position, int) else int(position.max()))
         table_LD = self.model.target_positions.table(n_positions)
-        x_RD = (self.model.embedding(ids_BN) + table_LD[position]).flatten(0, 1)
+        x_RD = (F.embedding(ids_BN, self._embedded_VD) + table_LD[position]).flatten(0, 1)
         sees_B1NM = None if sees_BNM is None else sees_BNM.unsqueeze(1)
         for number, layer in enumerate(self._layers):
             x_RD = layer(x_RD, past, number, sees_B1NM)
@@ -157,25 +163,32 @@ class _Layer:
         return _after(around, x_RD, self._w_2(self._w_1(_before(around, x_RD)).relu_()))
 
     def _attend(self, q_BNX: Tensor, k_BMX: Tensor, v_BMX: Tensor, mask: Tensor | None) -> Tensor:
-        q_BHNK, k_BHMK, v_BHMC = (x_BLX.unflatten(2, (self._h, -1)).transpose(1, 2) for x_BLX in (q_BNX, k_BMX, v_BMX))
+        q_BHNK, k_BHMK, v_BHMC = (
+            x_BLX.view(*x_BLX.shape[:2], self._h, -1).transpose(1, 2) for x_BLX in (q_BNX, k_BMX, v_BMX)
+        )
         context_BHNC = F.scaled_dot_product_attention(q_BHNK, k_BHMK, v_BHMC, attn_mask=mask)
         return context_BHNC.transpose(1, 2).flatten(2).flatten(0, 1)
 
     def source(self, k_BHSK: Tensor, v_BHSC: Tensor, mask_B11S: Tensor | None) -> Source:
         """Folded where that makes later steps cheaper: where all heads' keys are fewer than a query has numbers."""
-        cross = self._layer.cross_attention
-        if k_BHSK.size(1) * k_BHSK.size(2) > cross.w_q.in_features:
+        cross, (n_sentences, h, n_source, _) = self._layer.cross_attention, k_BHSK.shape
+        d_model = cross.w_q.in_features
+        if h * n_source > d_model or n_sentences * h * n_source * d_model > _FOLD:
             k_BSX, v_BSX = (x_BHSY.transpose(1, 2).flatten(2) for x_BHSY in (k_BHSK, v_BHSC))
             return Source(k_BSX, v_BSX, mask_B11S, folded=False)
-        w_q_HKD = cross.w_q.weight.unflatten(0, (self._h, -1)) / math.sqrt(k_BHSK.size(-1))
-        w_o_HCD = cross.w_o.weight.T.unflatten(0, (self._h, -1))
-        k_BXD, v_BXD = (k_BHSK @ w_q_HKD).flatten(1, 2), (v_BHSC @ w_o_HCD).flatten(1, 2)
-        return Source(k_BXD, v_BXD, mask_B11S, folded=True)
+        w_q_HKD = cross.w_q.weight.view(h, -1, d_model) / math.sqrt(k_BHSK.size(-1))
+        w_o_HCD = cross.w_o.weight.T.reshape(h, -1, d_model)
+
+        def folded(x_BHSY: Tensor, w_HYD: Tensor) -> Tensor:
+            y_HRD = x_BHSY.transpose(0, 1).flatten(1, 2) @ w_HYD
+            return y_HRD.view(h, n_sentences, n_source, d_model).transpose(0, 1).flatten(1, 2)
+
+        return Source(folded(k_BHSK, w_q_HKD), folded(v_BHSC, w_o_HCD), mask_B11S, folded=True)
 
 
 def _attend_folded(x_RD: Tensor, source: Source, h: int) -> Tensor:
     scores_BNX = x_RD.view(len(source.keys), -1, x_RD.size(1)) @ source.keys.mT
-    scores_BNHS = scores_BNX.unflatten(2, (h, -1))
+    scores_BNHS = scores_BNX.view(*scores_BNX.shape[:2], h, -1)
     if source.mask is not None:
         scores_BNHS += source.mask
     y_BND: Tensor = scores_BNHS.softmax(-1).flatten(2) @ source.values
