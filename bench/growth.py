@@ -1,0 +1,338 @@
+"""How time and memory grow with sentence length, batch, vocabulary, width and beam, beside what theory says.
+
+    python bench/growth.py --out bench/results/2026-11-16-growth
+    python bench/growth.py --what translate --limit 120 --out /tmp/growth
+
+One factor at a time is changed from a small centre, with fresh weights and random ids. Each point is a process of its
+own, with one thread: its seconds are of the processor, the best of three, which other work on the machine disturbs
+least; its memory is the kernel's high-water mark above what the libraries took. Theory is a count: the
+multiplications of the matrix products, and the bytes that must be there at once. Writes .json, .md and .png.
+"""
+
+import argparse
+import json
+import multiprocessing
+import os
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from heed.config import Config, ModelConfig, TrainConfig
+from heed.data.batch import batch_of_ids, pad
+from heed.decode.beam import beam_search
+from heed.decode.greedy import greedy_search
+from heed.decode.model_step import ModelState, model_step
+from heed.decode.step import EnsembleState, Task, ensemble
+from heed.model.incremental import IncrementalDecoder
+from heed.model.transformer import Transformer
+from heed.symbols import EOS, PAD, UNK
+from heed.training.learner import Learner
+from heed.training.loss import PORTION
+from heed.training.memory import keep_freed_memory, kept_floats, peak_memory, used_memory
+from heed.training.step import train_step
+from heed.training.workers import Workers
+
+CPU = torch.device("cpu")
+LAYERS, HEADS = 2, 4
+REPEATS, FITTED = 3, 3  # the last points of a curve make its exponent
+TOLERANCE = 0.15  # of exponents, before a curve counts as growing faster than it must
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One point. `batch` is tokens of a side in training, sentences in translating."""
+
+    length: int = 32
+    batch: int = 2048
+    vocabulary: int = 4000
+    width: int = 128
+    beam: int = 4
+
+    @property
+    def model(self) -> ModelConfig:
+        d = self.width
+        return ModelConfig(LAYERS, LAYERS, d_model=d, d_ff=4 * d, h=HEADS, dropout=0.1, max_length=2048)
+
+
+CENTRES = {"train": Shape(), "translate": Shape(batch=1)}
+LENGTHS, VOCABULARIES = [16, 32, 64, 128, 256, 512, 1024], [1000, 2000, 4000, 8000, 16000, 32000]
+FACTORS = {
+    "train": {
+        "length": LENGTHS,
+        "batch": [512, 1024, 2048, 4096, 8192],
+        "vocabulary": VOCABULARIES,
+        "width": [64, 128, 256, 512],
+    },
+    "translate": {
+        "length": LENGTHS,
+        "batch": [1, 2, 4, 8, 16, 32],
+        "vocabulary": VOCABULARIES,
+        "width": [64, 128, 256, 512],
+        "beam": [1, 2, 4, 8, 16],
+    },
+}
+IN_WORDS = {
+    ("train", "length"): "tokens fixed: attention linear, the rest constant",
+    ("train", "batch"): "linear",
+    ("train", "vocabulary"): "time linear; logits in portions, so memory by the weights alone",
+    ("train", "width"): "products quadratic, vocabulary and attention linear",
+    ("translate", "length"): "steps linear, attention of all steps quadratic",
+    ("translate", "batch"): "linear",
+    ("translate", "vocabulary"): "linear",
+    ("translate", "width"): "products quadratic, vocabulary and attention linear",
+    ("translate", "beam"): "linear",
+}
+
+
+# --- what theory says ------------------------------------------------------------------------------------------
+
+
+def products(what: str, shape: Shape) -> float:
+    """Multiplications of the matrix products."""
+    d, length, v = shape.width, shape.length, shape.vocabulary
+    attention = 2 * length * d  # of one position to `length` others, all heads
+    encoder, decoder = 12 * d * d + attention, 16 * d * d + 2 * attention  # of one position
+    if what == "train":  # forward once, backward twice as many
+        return 3 * shape.batch * (LAYERS * (encoder + decoder) + d * v)
+    written = 14 * d * d + 1.5 * attention  # source keys and values are made once; its own past is half as long
+    hypotheses = shape.batch * shape.beam
+    return shape.batch * length * LAYERS * (encoder + 2 * d * d) + hypotheses * length * (LAYERS * written + d * v)
+
+
+def bytes_at_once(what: str, shape: Shape) -> float:
+    d, v = shape.width, shape.vocabulary
+    weights = LAYERS * 28 * d * d + d * v
+    if what == "train":  # weights, gradient, two moments; what the backward pass needs; a portion of logits
+        return 4 * (4 * weights + kept_floats(shape.model) * shape.batch + min(PORTION, v * shape.batch))
+    hypotheses = shape.batch * shape.beam
+    past = LAYERS * 2 * d * shape.batch * (shape.length + shape.length)  # keys and values: source and own
+    # Weights; those of the decoder and both ends of the vocabulary in the order the steps want; logits and their exp.
+    return 4 * (weights + LAYERS * 16 * d * d + 2 * d * v + past + 2 * hypotheses * v)
+
+
+# --- what is measured ------------------------------------------------------------------------------------------
+
+
+def training(shape: Shape) -> Callable[[], None]:
+    keep_freed_memory()  # as `heed train` does
+    config = Config(model=shape.model, train=TrainConfig(batch_tokens=shape.batch, micro_batch_tokens=shape.batch))
+    learner = Learner(config, shape.vocabulary, Workers(0, 1, CPU))
+    learner.model.train()
+    sides = [random_ids(shape, shape.batch // shape.length, seed) for seed in (1, 2)]
+    batch = batch_of_ids(*sides)
+    steps = iter(range(1, 1000))
+    return lambda: _checked(train_step(learner, [batch], batch.n_tokens, next(steps)).applied)
+
+
+def translating(shape: Shape) -> Callable[[], None]:
+    torch.manual_seed(1)
+    model = Transformer(shape.model, shape.vocabulary).eval()
+    with torch.no_grad():
+        model.embedding.weight[EOS] = 0  # never among the best, so every search makes all its steps
+    decoder = IncrementalDecoder(model)
+    sources = [[*ids, EOS] for ids in random_ids(shape, shape.batch, 1)]
+
+    @torch.inference_mode()
+    def search() -> None:
+        state = EnsembleState([ModelState(decoder.start(pad(sources)))])
+        task = Task([shape.length] * shape.batch, PAD, EOS, 0.6, None, (PAD, UNK), CPU)
+        step = ensemble([model_step(decoder)])
+        found = greedy_search(step, state, task) if shape.beam == 1 else beam_search(step, state, task, shape.beam)
+        _checked(all(len(one.ids) == shape.length for several in found for one in several))
+
+    return search
+
+
+def random_ids(shape: Shape, n: int, seed: int) -> list[list[int]]:
+    """`length` with the end symbol, which is added later."""
+    low = max(PAD, EOS, UNK) + 1
+    ids: list[list[int]] = np.random.default_rng(seed).integers(low, shape.vocabulary, (n, shape.length - 1)).tolist()
+    return ids
+
+
+def _checked(all_done: bool) -> None:
+    if not all_done:
+        raise RuntimeError("the work to be measured was not done in full")
+
+
+WORK = {"train": training, "translate": translating}
+
+
+def measure(what: str, shape: Shape, out: Connection) -> None:
+    """In a fresh process. A minute model goes first, so that the libraries are there before memory is counted."""
+    torch.set_num_threads(1)
+    WORK[what](Shape(length=8, batch=8, vocabulary=50, width=16))()
+    Path("/proc/self/clear_refs").write_text("5")  # the high-water mark begins here
+    before = used_memory(CPU)
+    work = WORK[what](shape)
+    seconds = []
+    for _ in range(1 + REPEATS):  # once to warm up
+        begin = time.process_time()
+        work()
+        seconds.append(time.process_time() - begin)
+    out.send((seconds[1:], peak_memory(CPU) - before))
+
+
+def fresh_process(what: str, shape: Shape, timeout: float) -> tuple[list[float], int] | None:
+    context = multiprocessing.get_context("fork")  # the libraries are loaded but have not computed anything
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=measure, args=(what, shape, sender))
+    process.start()
+    sender.close()
+    try:
+        return receiver.recv() if receiver.poll(timeout) else None
+    except EOFError:
+        raise SystemExit(f"{what} of {shape} failed") from None
+    finally:
+        process.kill()
+        process.join()
+
+
+# --- the report ------------------------------------------------------------------------------------------------
+
+
+def exponent(xs: list[int], ys: list[float]) -> float:
+    """The slope of the curve's last part, both axes logarithmic."""
+    return float(np.polyfit(np.log(xs[-FITTED:]), np.log(ys[-FITTED:]), 1)[0])
+
+
+def curves(points: list[dict]) -> list[dict]:
+    found = []
+    for what, factors in FACTORS.items():
+        for factor in factors:
+            own = [p for p in points if (p["what"], p["factor"]) == (what, factor)]
+            if len(own) < FITTED:
+                continue
+            xs = [p["shape"][factor] for p in own]
+            shapes = [Shape(**p["shape"]) for p in own]
+            for measured, theory in (("seconds", products), ("bytes", bytes_at_once)):
+                ys, expected = [p[measured] for p in own], [theory(what, shape) for shape in shapes]
+                slopes = exponent(xs, ys), exponent(xs, expected)
+                found.append(
+                    dict(what=what, factor=factor, measured=measured, xs=xs, ys=ys, theory=expected)
+                    | dict(exponent=slopes[0], theory_exponent=slopes[1], faster=slopes[0] > slopes[1] + TOLERANCE)
+                )
+    return found
+
+
+def report(points: list[dict], about: str) -> str:
+    lines = ["# How time and memory grow", "", about, ""]
+    lines += ["| | factor | from – to | exponent of time | theory | exponent of memory | theory | in words |"]
+    lines += ["| --- " * 8 + "|"]
+    pairs = curves(points)
+    for time_curve, memory_curve in zip(pairs[::2], pairs[1::2], strict=True):
+        cells = [time_curve["what"], time_curve["factor"], f"{time_curve['xs'][-FITTED]:,} – {time_curve['xs'][-1]:,}"]
+        for curve in (time_curve, memory_curve):
+            mark = " **faster**" if curve["faster"] else ""
+            cells += [f"{curve['exponent']:.2f}{mark}", f"{curve['theory_exponent']:.2f}"]
+        lines.append("| " + " | ".join([*cells, IN_WORDS[curve["what"], curve["factor"]]]) + " |")
+    lines += ["", "| | factor | value | ms, best | median | MB |", "| --- " * 6 + "|"]
+    for p in points:
+        value, median = p["shape"][p["factor"]], float(np.median(p["all_seconds"]))
+        numbers = f"{1000 * p['seconds']:,.1f} | {1000 * median:,.1f} | {p['bytes'] / 1e6:,.1f}"
+        lines.append(f"| {p['what']} | {p['factor']} | {value:,} | {numbers} |")
+    return "\n".join(lines) + "\n"
+
+
+def picture(points: list[dict], path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+    from matplotlib.ticker import FuncFormatter, NullLocator
+
+    rows = [("train", "seconds"), ("train", "bytes"), ("translate", "seconds"), ("translate", "bytes")]
+    columns = list(FACTORS["translate"])
+    titles = {"train": "one update", "translate": "one search"}
+    figure, axes = plt.subplots(len(rows), len(columns), figsize=(15, 11), layout="constrained")
+    found = {(c["what"], c["measured"], c["factor"]): c for c in curves(points)}
+    handles = []
+    for i, (what, measured) in enumerate(rows):
+        unit, scale = ("ms", 1e3) if measured == "seconds" else ("MB", 1e-6)
+        for j, factor in enumerate(columns):
+            axis, curve = axes[i, j], found.get((what, measured, factor))
+            if curve is None:
+                axis.axis("off")
+                continue
+            xs, ys = curve["xs"], [scale * y for y in curve["ys"]]
+            anchored = [ys[-1] * t / curve["theory"][-1] for t in curve["theory"]]  # the same last point
+            (dashed,) = axis.plot(xs, anchored, "--", color="0.55", label="theory, through the last point")
+            (line,) = axis.plot(xs, ys, "o-", color="C0" if measured == "seconds" else "C1", markersize=4)
+            line.set_label("measured time" if measured == "seconds" else "measured memory")
+            axis.set_xscale("log", base=2)
+            axis.set_yscale("log")
+            axis.set_xticks(xs, [f"{x // 1000}k" if x % 1000 == 0 else str(x) for x in xs], fontsize=8)
+            low, high = min(ys + anchored), max(ys + anchored)
+            ticks = [m * 10**e for e in range(-2, 6) for m in (1, 2, 5)]
+            ticks = ticks if high / low < 60 else ticks[::3]
+            axis.set_ylim(low / 1.3, high * 1.3)
+            axis.set_yticks([tick for tick in ticks if low / 1.3 <= tick <= high * 1.3])
+            axis.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
+            axis.yaxis.set_minor_locator(NullLocator())
+            axis.xaxis.set_minor_locator(NullLocator())
+            axis.grid(alpha=0.25)
+            name = f"{factor} ({'tokens' if what == 'train' else 'sentences'})" if factor == "batch" else factor
+            axis.set_title(
+                f"{name}: exponent {curve['exponent']:.2f}, theory {curve['theory_exponent']:.2f}",
+                fontsize=9,
+                color="C3" if curve["faster"] else "black",
+            )
+            if j == 0:
+                axis.set_ylabel(f"{titles[what]}, {unit}")
+            handles += [dashed, line]
+    labelled = {handle.get_label(): handle for handle in handles}
+    corner = axes[0, -1]
+    corner.legend(labelled.values(), labelled.keys(), loc="upper left", frameon=False)
+    corner.text(0.02, 0.45, f"exponents of the last {FITTED} points,\nboth axes logarithmic", fontsize=9)
+    figure.savefig(path, dpi=90)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--what", default="train,translate", help="train, translate, or both, a comma between")
+    parser.add_argument("--limit", type=float, default=240, help="seconds in all; points beyond it are left out")
+    parser.add_argument("--out", required=True, type=Path, help="where to write, without the ending")
+    args = parser.parse_args()
+    asked = args.what.split(",")
+    if unknown := set(asked) - set(FACTORS):
+        parser.error(f"--what: {', '.join(sorted(unknown))} is neither train nor translate")
+    end = time.monotonic() + args.limit
+    points: list[dict] = []
+    left_out: list[str] = []
+    load = os.getloadavg()[0]
+    for what in asked:
+        for factor, values in FACTORS[what].items():
+            for value in values:
+                shape = replace(CENTRES[what], **{factor: value})
+                remaining = end - time.monotonic()
+                result = fresh_process(what, shape, remaining) if remaining > 0 else None
+                if result is None:
+                    left_out.append(f"{what} {factor} {value}")
+                    continue
+                seconds, memory = result
+                points.append(
+                    dict(what=what, factor=factor, shape=asdict(shape), seconds=min(seconds), bytes=memory)
+                    | dict(all_seconds=seconds)
+                )
+                print(f"{what:10} {factor:11} {value:6,} {1000 * min(seconds):10,.1f} ms {memory / 1e6:9,.1f} MB")
+    machine = f"{os.cpu_count()} cores, one used, load {load:.1f} at the start"
+    centre, sentences = CENTRES["train"], CENTRES["translate"].batch
+    about = (
+        f"`python bench/growth.py --what {args.what}`, seed 1, torch {torch.__version__}, {machine}, "
+        f"{time.strftime('%Y-%m-%d')}. Centre: {LAYERS}+{LAYERS} layers, width {centre.width}, {HEADS} heads, "
+        f"vocabulary {centre.vocabulary:,}, length {centre.length}; in training a batch of {centre.batch:,} tokens, in "
+        f"translating one of {sentences} and a beam of {centre.beam}. Processor time, best of {REPEATS}; exponents of "
+        f"the last {FITTED} points."
+    ) + (f" Left out for lack of time: {', '.join(left_out)}." if left_out else "")
+    args.out.with_suffix(".json").write_text(json.dumps({"about": about, "points": points}, indent=1) + "\n")
+    args.out.with_suffix(".md").write_text(report(points, about))
+    picture(points, args.out.with_suffix(".png"))
+
+
+if __name__ == "__main__":
+    main()
