@@ -6,7 +6,8 @@
 One factor at a time is changed from a small centre, with fresh weights and random ids. Each point is a process of its
 own, with one thread: its seconds are of the processor, the best of three, which other work on the machine disturbs
 least; its memory is the kernel's high-water mark above what the libraries took. Theory is a count: the
-multiplications of the matrix products, and the bytes that must be there at once. Writes .json, .md and .png.
+multiplications of the matrix products, and the bytes that must be there at once. A fixed cost hides growth, so what is
+compared is the increase since the first point, in which nothing fixed is left. Writes .json, .md and .png.
 """
 
 import argparse
@@ -39,8 +40,9 @@ from heed.training.workers import Workers
 
 CPU = torch.device("cpu")
 LAYERS, HEADS = 2, 4
-REPEATS, FITTED = 3, 3  # the last points of a curve make its exponent
-TOLERANCE = 0.15  # of exponents, before a curve counts as growing faster than it must
+REPEATS = 3
+FITTED = 3  # the last points of a curve make its exponent
+TOLERANCE = 0.25  # of exponents, before a curve counts as growing faster than it must
 
 
 @dataclass(frozen=True)
@@ -73,19 +75,19 @@ FACTORS = {
         "batch": [1, 2, 4, 8, 16, 32],
         "vocabulary": VOCABULARIES,
         "width": [64, 128, 256, 512],
-        "beam": [1, 2, 4, 8, 16],
+        "beam": [1, 2, 4, 8, 16, 32, 64],
     },
 }
-IN_WORDS = {
-    ("train", "length"): "tokens fixed: attention linear, the rest constant",
-    ("train", "batch"): "linear",
-    ("train", "vocabulary"): "time linear; logits in portions, so memory by the weights alone",
-    ("train", "width"): "products quadratic, vocabulary and attention linear",
-    ("translate", "length"): "steps linear, attention of all steps quadratic",
-    ("translate", "batch"): "linear",
-    ("translate", "vocabulary"): "linear",
-    ("translate", "width"): "products quadratic, vocabulary and attention linear",
-    ("translate", "beam"): "linear",
+POWERS = {  # the highest of theory: of time, of memory
+    ("train", "length"): (1, 0),  # at a fixed number of tokens
+    ("train", "batch"): (1, 1),
+    ("train", "vocabulary"): (1, 1),
+    ("train", "width"): (2, 2),
+    ("translate", "length"): (2, 1),  # as many steps as symbols, and each looks at all before it
+    ("translate", "batch"): (1, 1),
+    ("translate", "vocabulary"): (1, 1),
+    ("translate", "width"): (2, 2),
+    ("translate", "beam"): (1, 1),
 }
 
 
@@ -201,42 +203,61 @@ def exponent(xs: list[int], ys: list[float]) -> float:
     return float(np.polyfit(np.log(xs[-FITTED:]), np.log(ys[-FITTED:]), 1)[0])
 
 
+def exponent_of_increase(xs: list[int], ys: list[float]) -> float | None:
+    """The same of what is above the first point. None where the curve's last part is not all above it."""
+    above = [y - ys[0] for y in ys]
+    return exponent(xs, above) if min(above[-FITTED:]) > 0 else None
+
+
 def curves(points: list[dict]) -> list[dict]:
     found = []
-    for what, factors in FACTORS.items():
-        for factor in factors:
-            own = [p for p in points if (p["what"], p["factor"]) == (what, factor)]
-            if len(own) < FITTED:
-                continue
-            xs = [p["shape"][factor] for p in own]
-            shapes = [Shape(**p["shape"]) for p in own]
-            for measured, theory in (("seconds", products), ("bytes", bytes_at_once)):
-                ys, expected = [p[measured] for p in own], [theory(what, shape) for shape in shapes]
-                slopes = exponent(xs, ys), exponent(xs, expected)
-                found.append(
-                    dict(what=what, factor=factor, measured=measured, xs=xs, ys=ys, theory=expected)
-                    | dict(exponent=slopes[0], theory_exponent=slopes[1], faster=slopes[0] > slopes[1] + TOLERANCE)
-                )
+    for (what, factor), powers in POWERS.items():
+        own = [p for p in points if (p["what"], p["factor"]) == (what, factor)]
+        if len(own) <= FITTED:
+            continue
+        xs, shapes = [p["shape"][factor] for p in own], [Shape(**p["shape"]) for p in own]
+        for measured, theory, power in zip(("seconds", "bytes"), (products, bytes_at_once), powers, strict=True):
+            ys, counted = [p[measured] for p in own], [theory(what, shape) for shape in shapes]
+            slope, rise, must = exponent(xs, ys), exponent_of_increase(xs, ys), exponent_of_increase(xs, counted)
+            faster = slope > TOLERANCE if must is None else rise is not None and rise > must + TOLERANCE
+            found.append(
+                dict(what=what, factor=factor, measured=measured, xs=xs, ys=ys, counted=counted, power=power)
+                | dict(exponent=slope, counted_exponent=exponent(xs, counted), exponent_of_increase=rise)
+                | dict(counted_increase=must, faster=faster)
+            )
     return found
 
 
 def report(points: list[dict], about: str) -> str:
-    lines = ["# How time and memory grow", "", about, ""]
-    lines += ["| | factor | from – to | exponent of time | theory | exponent of memory | theory | in words |"]
-    lines += ["| --- " * 8 + "|"]
-    pairs = curves(points)
-    for time_curve, memory_curve in zip(pairs[::2], pairs[1::2], strict=True):
-        cells = [time_curve["what"], time_curve["factor"], f"{time_curve['xs'][-FITTED]:,} – {time_curve['xs'][-1]:,}"]
-        for curve in (time_curve, memory_curve):
-            mark = " **faster**" if curve["faster"] else ""
-            cells += [f"{curve['exponent']:.2f}{mark}", f"{curve['theory_exponent']:.2f}"]
-        lines.append("| " + " | ".join([*cells, IN_WORDS[curve["what"], curve["factor"]]]) + " |")
-    lines += ["", "| | factor | value | ms, best | median | MB |", "| --- " * 6 + "|"]
+    lines = ["# How time and memory grow", "", about]
+    for measured, name in (("seconds", "Time"), ("bytes", "Memory")):
+        lines += ["", f"## {name}", ""]
+        lines += ["| | factor | last part | exponent | counted | of the increase | counted | highest power | |"]
+        lines += ["| --- " * 9 + "|"]
+        for curve in curves(points):
+            if curve["measured"] != measured:
+                continue
+            begin, end = curve["xs"][-FITTED], curve["xs"][-1]
+            cells = [curve["what"], curve["factor"], f"{begin:,} – {end:,}"]
+            cells += [f"{curve['exponent']:.2f}", f"{curve['counted_exponent']:.2f}"]
+            for rise in (curve["exponent_of_increase"], curve["counted_increase"]):
+                cells.append("–" if rise is None else f"{rise:.2f}")
+            cells.append(f"{curve['power']}")
+            lines.append("| " + " | ".join([*cells, "**faster**" if curve["faster"] else ""]) + " |")
+    lines += ["", "## Points", "", "| | factor | value | ms, best | median | MB |", "| --- " * 6 + "|"]
     for p in points:
         value, median = p["shape"][p["factor"]], float(np.median(p["all_seconds"]))
         numbers = f"{1000 * p['seconds']:,.1f} | {1000 * median:,.1f} | {p['bytes'] / 1e6:,.1f}"
         lines.append(f"| {p['what']} | {p['factor']} | {value:,} | {numbers} |")
     return "\n".join(lines) + "\n"
+
+
+def through_ends(counted: list[float], ys: list[float]) -> list[float]:
+    """a + b x count, through the first and the last measured point: a is what is fixed."""
+    if counted[0] == counted[-1]:
+        return [float(np.mean(ys))] * len(ys)
+    b = (ys[-1] - ys[0]) / (counted[-1] - counted[0])
+    return [ys[0] + b * (count - counted[0]) for count in counted]
 
 
 def picture(points: list[dict], path: Path) -> None:
@@ -260,14 +281,16 @@ def picture(points: list[dict], path: Path) -> None:
                 axis.axis("off")
                 continue
             xs, ys = curve["xs"], [scale * y for y in curve["ys"]]
-            anchored = [ys[-1] * t / curve["theory"][-1] for t in curve["theory"]]  # the same last point
-            (dashed,) = axis.plot(xs, anchored, "--", color="0.55", label="theory, through the last point")
+            theory = through_ends(curve["counted"], ys)
+            (dashed,) = axis.plot(
+                xs, theory, "--", color="0.55", label="a fixed part + what theory counts,\nthrough both ends"
+            )
             (line,) = axis.plot(xs, ys, "o-", color="C0" if measured == "seconds" else "C1", markersize=4)
             line.set_label("measured time" if measured == "seconds" else "measured memory")
             axis.set_xscale("log", base=2)
             axis.set_yscale("log")
             axis.set_xticks(xs, [f"{x // 1000}k" if x % 1000 == 0 else str(x) for x in xs], fontsize=8)
-            low, high = min(ys + anchored), max(ys + anchored)
+            low, high = min(ys + theory), max(ys + theory)
             ticks = [m * 10**e for e in range(-2, 6) for m in (1, 2, 5)]
             ticks = ticks if high / low < 60 else ticks[::3]
             axis.set_ylim(low / 1.3, high * 1.3)
@@ -277,18 +300,19 @@ def picture(points: list[dict], path: Path) -> None:
             axis.xaxis.set_minor_locator(NullLocator())
             axis.grid(alpha=0.25)
             name = f"{factor} ({'tokens' if what == 'train' else 'sentences'})" if factor == "batch" else factor
-            axis.set_title(
-                f"{name}: exponent {curve['exponent']:.2f}, theory {curve['theory_exponent']:.2f}",
-                fontsize=9,
-                color="C3" if curve["faster"] else "black",
-            )
+            rise, must = curve["exponent_of_increase"], curve["counted_increase"]
+            if rise is None or must is None:
+                rise, must = curve["exponent"], curve["counted_exponent"]
+            colour = "C3" if curve["faster"] else "black"
+            axis.set_title(f"{name}: {rise:.2f}, theory {must:.2f}", fontsize=9, color=colour)
             if j == 0:
                 axis.set_ylabel(f"{titles[what]}, {unit}")
             handles += [dashed, line]
     labelled = {handle.get_label(): handle for handle in handles}
     corner = axes[0, -1]
     corner.legend(labelled.values(), labelled.keys(), loc="upper left", frameon=False)
-    corner.text(0.02, 0.45, f"exponents of the last {FITTED} points,\nboth axes logarithmic", fontsize=9)
+    text = f"titles: exponents of the increase since the\nfirst point, of the last {FITTED} points\n(red: faster than theory)"
+    corner.text(0.02, 0.2, text, fontsize=9)
     figure.savefig(path, dpi=90)
 
 
@@ -320,14 +344,15 @@ def main() -> None:
                     | dict(all_seconds=seconds)
                 )
                 print(f"{what:10} {factor:11} {value:6,} {1000 * min(seconds):10,.1f} ms {memory / 1e6:9,.1f} MB")
-    machine = f"{os.cpu_count()} cores, one used, load {load:.1f} at the start"
+    cpu = next(line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name"))
+    machine = f"{cpu.split(': ')[1].strip()}, {os.cpu_count()} cores, one used, load {load:.1f} at the start"
     centre, sentences = CENTRES["train"], CENTRES["translate"].batch
     about = (
         f"`python bench/growth.py --what {args.what}`, seed 1, torch {torch.__version__}, {machine}, "
         f"{time.strftime('%Y-%m-%d')}. Centre: {LAYERS}+{LAYERS} layers, width {centre.width}, {HEADS} heads, "
         f"vocabulary {centre.vocabulary:,}, length {centre.length}; in training a batch of {centre.batch:,} tokens, in "
-        f"translating one of {sentences} and a beam of {centre.beam}. Processor time, best of {REPEATS}; exponents of "
-        f"the last {FITTED} points."
+        f"translating {sentences} sentence and a beam of {centre.beam}. Processor time, best of {REPEATS}; exponents "
+        f"of the last {FITTED} points."
     ) + (f" Left out for lack of time: {', '.join(left_out)}." if left_out else "")
     args.out.with_suffix(".json").write_text(json.dumps({"about": about, "points": points}, indent=1) + "\n")
     args.out.with_suffix(".md").write_text(report(points, about))
