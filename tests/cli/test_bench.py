@@ -103,7 +103,7 @@ def test_translating(trained: Trained, tmp_path: Path) -> None:
     result = found(heed(*request, "--beam", 3, "--json"))
     assert (result["sentences"], result["beam"], result["single"], result["text"]) == (30, 3, 7, str(text))
     engines = result["engines"]
-    assert list(engines) == ["torch", "ctranslate2", "ctranslate2 int8"]
+    assert list(engines) == ["torch", "torch int8", "ctranslate2", "ctranslate2 int8"]
     for one in engines.values():
         assert len(one["seconds"]) == 2
         same_rates(30, one["seconds"], one["sentences_per_second"])

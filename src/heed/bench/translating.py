@@ -17,7 +17,10 @@ class Engine(Protocol):
 
 def engines(path: Path, checkpoint: str) -> dict[str, Engine]:
     """All that can translate with this run; torch, the reference, first."""
-    found: dict[str, Engine] = {"torch": load(path, checkpoint=checkpoint)}
+    found: dict[str, Engine] = {
+        "torch": load(path, checkpoint=checkpoint),
+        "torch int8": load(path, checkpoint=checkpoint, int8=True),
+    }
     if find_spec("ctranslate2") is not None:
         for name, int8 in (("ctranslate2", False), ("ctranslate2 int8", True)):
             found[name] = open_engine(path, checkpoint, int8)

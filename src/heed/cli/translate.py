@@ -172,14 +172,9 @@ def chosen_engine(args: argparse.Namespace, unable: dict[str, bool]) -> "Engine 
 
 def torch_translator(args: argparse.Namespace, instead: TorchInstead) -> "Translator":
     """The reference. What is wrong with the run folder, it says itself."""
-    from heed.errors import ConfigError
     from heed.translator import load
 
-    if args.int8 and not instead.is_news:
-        raise ConfigError(f"--int8 needs CTranslate2, but {instead.reason}; leave out --int8, or that")
-    translator = load(*args.model, checkpoint=args.checkpoint)
-    if args.int8:
-        raise ConfigError(f"--int8 needs CTranslate2, which cannot be used: {instead.reason}")
+    translator = load(*args.model, checkpoint=args.checkpoint, int8=args.int8)
     if instead.is_news:
         print(f"CTranslate2 cannot be used ({instead.reason}); translating with torch", file=sys.stderr)
     return translator

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-_FEW = 40_000  # numbers that are as quickly sorted as grouped
+_FEW = 40_000  # numbers that are as quickly sorted as grouped; so are those of small vocabularies
 _SAFE = 60.0  # exp of numbers no larger, and sums of it, neither overflow nor vanish
 
 
@@ -21,7 +21,7 @@ def best_continuations(
     if allowed_BWV is not None:
         logits_BWV.masked_fill_(~allowed_BWV, -torch.inf)
     n = min(n, logits_BWV[0].numel())
-    if logits_BWV.numel() <= _FEW or logits_BWV.size(-1) <= 64 * n:  # quickly sorted
+    if logits_BWV.numel() <= _FEW or logits_BWV.size(-1) <= max(1024, 64 * n):
         totals_BN, places_BN = logits_BWV.add_(start_BW.unsqueeze(-1)).flatten(1).topk(n)
         return totals_BN, places_BN // logits_BWV.size(-1), places_BN % logits_BWV.size(-1)
 

@@ -45,7 +45,7 @@ class ModelState:
     def _sees(self) -> Tensor:
         if self.sees_BWM is not None:
             return self.sees_BWM
-        return self.past.sources[0].keys.new_zeros(self.past.n_sentences, 1, self.past.n_slots)
+        return self.past.sources[0].k_BSX.new_zeros(self.past.n_sentences, 1, self.past.n_slots)
 
 
 def model_step(decoder: IncrementalDecoder) -> Step[ModelState]:

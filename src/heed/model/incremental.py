@@ -3,9 +3,6 @@
 Keys and values once made stay where they are. Each has a slot, and each hypothesis sees the slots of its own past:
 where hypotheses part, are dropped or doubled, only what they see changes. Queries, keys and values of self-attention
 come from one product.
-
-Attention to a short source needs no queries: (x W_q) · k is x · (W_q k), and W_q k is the same at every step. So is
-v W_o. See `_Layer.source`.
 """
 
 import math
@@ -22,7 +19,6 @@ from heed.model.transformer import Transformer
 
 Product = Callable[[Tensor], Tensor]  # x to x · weightᵀ + bias
 _ROOM = 64  # slots to begin with
-_FOLD = 1 << 18  # numbers of a layer's keys, folded: more would not stay near the processor
 
 
 def float_product(weight: Tensor, bias: Tensor | None = None) -> Product:
@@ -34,19 +30,15 @@ def float_product(weight: Tensor, bias: Tensor | None = None) -> Product:
 
 @dataclass(frozen=True)
 class Source:
-    """What the decoder sees of the encoder, in one layer: keys and values, those of all heads side by side: _BSX.
+    """What the decoder sees of the encoder, in one layer: keys and values, those of all heads side by side."""
 
-    Or, `folded`, with the projections already in them, those of all heads end to end: _BXD for X = H x S.
-    """
-
-    keys: Tensor
-    values: Tensor
-    mask: Tensor | None  # to add: _B11S
-    folded: bool
+    k_BSX: Tensor
+    v_BSX: Tensor
+    mask_B11S: Tensor | None  # to add to scores
 
     def select(self, sentences_B: Tensor) -> "Source":
-        keys, values = self.keys.index_select(0, sentences_B), self.values.index_select(0, sentences_B)
-        return Source(keys, values, None if self.mask is None else self.mask[sentences_B], self.folded)
+        mask = None if self.mask_B11S is None else self.mask_B11S[sentences_B]
+        return Source(self.k_BSX.index_select(0, sentences_B), self.v_BSX.index_select(0, sentences_B), mask)
 
 
 @dataclass
@@ -59,7 +51,7 @@ class Past:
 
     @property
     def n_sentences(self) -> int:
-        return self.sources[0].keys.size(0)
+        return self.sources[0].k_BSX.size(0)
 
     def select(self, sentences_B: Tensor, slots_BM: Tensor) -> "Past":
         """Only these sentences, with these slots of each, which get new numbers."""
@@ -109,12 +101,11 @@ class IncrementalDecoder:
     def start(self, src_BS: Tensor) -> Past:
         memory = self.model.encode(src_BS)
         mask = None if memory.may_attend_B11S is None else to_add(memory.may_attend_B11S, self.model.embedding.weight)
-        return Past(
-            [
-                layer.source(keys, values, mask)
-                for layer, (keys, values) in zip(self._layers, memory.keys_values, strict=True)
-            ]
-        )
+        sources = [
+            Source(k_BHSK.transpose(1, 2).flatten(2), v_BHSC.transpose(1, 2).flatten(2), mask)
+            for k_BHSK, v_BHSC in memory.keys_values
+        ]
+        return Past(sources)
 
     def extend(self, past: Past, ids_BN: Tensor, position: int | Tensor, sees_BNM: Tensor | None) -> Tensor:
         """logits_BNV of what follows N new nodes of each sentence; they get the next N slots.
@@ -151,12 +142,8 @@ class _Layer:
         x_RD = _after(around, x_RD, self._own_out(context_RX))
 
         around, source = self._layer.cross_attention_residual, past.sources[number]
-        seen_RD = _before(around, x_RD)
-        if source.folded:
-            y_RD = _attend_folded(seen_RD, source, self._h)
-        else:
-            q_BNX = self._cross_q(seen_RD).view(n_sentences, -1, self._sizes[0])
-            y_RD = self._cross_out(self._attend(q_BNX, source.keys, source.values, source.mask))
+        q_BNX = self._cross_q(_before(around, x_RD)).view(n_sentences, -1, self._sizes[0])
+        y_RD = self._cross_out(self._attend(q_BNX, source.k_BSX, source.v_BSX, source.mask_B11S))
         x_RD = _after(around, x_RD, y_RD)
 
         around = self._layer.feed_forward_residual
@@ -168,31 +155,6 @@ class _Layer:
         )
         context_BHNC = F.scaled_dot_product_attention(q_BHNK, k_BHMK, v_BHMC, attn_mask=mask)
         return context_BHNC.transpose(1, 2).flatten(2).flatten(0, 1)
-
-    def source(self, k_BHSK: Tensor, v_BHSC: Tensor, mask_B11S: Tensor | None) -> Source:
-        """Folded where that makes later steps cheaper: where all heads' keys are fewer than a query has numbers."""
-        cross, (n_sentences, h, n_source, _) = self._layer.cross_attention, k_BHSK.shape
-        d_model = cross.w_q.in_features
-        if h * n_source > d_model or n_sentences * h * n_source * d_model > _FOLD:
-            k_BSX, v_BSX = (x_BHSY.transpose(1, 2).flatten(2) for x_BHSY in (k_BHSK, v_BHSC))
-            return Source(k_BSX, v_BSX, mask_B11S, folded=False)
-        w_q_HKD = cross.w_q.weight.view(h, -1, d_model) / math.sqrt(k_BHSK.size(-1))
-        w_o_HCD = cross.w_o.weight.T.reshape(h, -1, d_model)
-
-        def folded(x_BHSY: Tensor, w_HYD: Tensor) -> Tensor:
-            y_HRD = x_BHSY.transpose(0, 1).flatten(1, 2) @ w_HYD
-            return y_HRD.view(h, n_sentences, n_source, d_model).transpose(0, 1).flatten(1, 2)
-
-        return Source(folded(k_BHSK, w_q_HKD), folded(v_BHSC, w_o_HCD), mask_B11S, folded=True)
-
-
-def _attend_folded(x_RD: Tensor, source: Source, h: int) -> Tensor:
-    scores_BNX = x_RD.view(len(source.keys), -1, x_RD.size(1)) @ source.keys.mT
-    scores_BNHS = scores_BNX.view(*scores_BNX.shape[:2], h, -1)
-    if source.mask is not None:
-        scores_BNHS += source.mask
-    y_BND: Tensor = scores_BNHS.softmax(-1).flatten(2) @ source.values
-    return y_BND.flatten(0, 1)
 
 
 def _before(around: Residual, x_RD: Tensor) -> Tensor:
