@@ -4,8 +4,8 @@
     python bench/growth.py --what translate --limit 120 --out /tmp/growth
 
 One factor at a time is changed from a small centre, with fresh weights and random ids. Each point is a process of its
-own, with one thread: its seconds are of the processor, the best of three or more, which other work on the machine disturbs
-least; its memory is the kernel's high-water mark above what the libraries took. Theory is a count: the
+own, with one thread: its seconds are of the processor, the best of three or more, which other work on the machine
+disturbs least; its memory is the kernel's high-water mark above what the libraries took. Theory is a count: the
 multiplications of the matrix products, and the bytes that must be there at once. A fixed cost hides growth, so what is
 compared is the increase since the first point, in which nothing fixed is left. Writes .json, .md and .png.
 """
