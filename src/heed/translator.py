@@ -10,6 +10,7 @@ import torch
 from heed.config import DecodeConfig
 from heed.data.batch import batch_of_ids, pad
 from heed.data.batching import cut_by_budget
+from heed.decode.ahead import Draft, search_ahead
 from heed.decode.beam import beam_search
 from heed.decode.greedy import greedy_search
 from heed.decode.lanes import n_lanes, side_by_side
@@ -26,6 +27,7 @@ from heed.translation import Attention, Translation, beam_and_alpha, best_of, jo
 
 # Source pieces of a batch, times its beam: larger batches are slower, their scores too large for the cores' own memory.
 _PIECES = 4096
+_AHEAD = 3  # symbols guessed at a time
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ class Translator:
         sampling: Sampling | None = None,
         prefixes: Sequence[str] | None = None,
         attention: bool = False,
+        draft: Draft | None = None,
         first_number: int = 0,
     ) -> list[Translation]:
         """Translate texts, one line each.
@@ -88,6 +91,7 @@ class Translator:
             sampling: draw at random instead of searching.
             prefixes: what each translation must begin with, piece by piece; "" for nothing.
             attention: also return every head's weights, of the first model.
+            draft: who guesses ahead where one text is translated greedily, alone; it changes nothing but the time.
             first_number: number of the first text, which names its random stream.
 
         Raises:
@@ -106,7 +110,7 @@ class Translator:
         numbers = [first_number + i for i, text_parts in enumerate(parts) for _ in text_parts]
         part_prefixes = None if prefixes is None else [prefixes[number - first_number] for number in numbers]
 
-        found = self._translate_parts(flat, numbers, beam, alpha, n_best, sampling, part_prefixes, attention)
+        found = self._translate_parts(flat, numbers, beam, alpha, n_best, sampling, part_prefixes, attention, draft)
         return joined(parts, found)
 
     @torch.inference_mode()
@@ -150,6 +154,7 @@ class Translator:
         sampling: Sampling | None,
         prefixes: list[str] | None,
         attention: bool,
+        draft: Draft | None,
     ) -> list[Translation]:
         """Texts that fit, sorted into batches of similar length and put back in order."""
         ids = self.tokenizer.encode_ids(texts)
@@ -160,14 +165,18 @@ class Translator:
 
         def translate_batch(rows: list[int]) -> list[Translation]:
             src_BS = pad([[*ids[i], EOS] for i in rows]).to(self.device)
-            state = EnsembleState([ModelState(decoder.start(src_BS)) for decoder in self._decoders])
             limits = [self._output_limit(len(ids[i]) + (len(forced[i]) if forced else 0)) for i in rows]
             constraint = None if forced is None else forced_prefix([forced[i] for i in rows], len(self.tokenizer))
             task = Task(limits, PAD, EOS, alpha, constraint, (PAD, UNK), self.device)
+            greedy = beam == 1 and sampling is None
+            if draft is not None and greedy and forced is None and len(rows) == len(self._decoders) == 1:
+                found = search_ahead(self._decoders[0], src_BS, task, draft, _AHEAD)
+                return [self._translation(ids[rows[0]], [found], attention)]
+            state = EnsembleState([ModelState(decoder.start(src_BS)) for decoder in self._decoders])
             step = ensemble([model_step(decoder) for decoder in self._decoders])
             if sampling is not None:
                 results = sample(step, state, task, sampling, n_best, [numbers[i] for i in rows])
-            elif beam == 1:
+            elif greedy:
                 results = greedy_search(step, state, task)
             else:
                 results = beam_search(step, state, task, beam, n_best)

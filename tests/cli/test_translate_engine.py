@@ -109,3 +109,15 @@ def test_evaluation_says_who_translated(run: Path, tmp_path: Path, capsys: pytes
     assert len({perplexity for _, perplexity, _ in found.values()}) == 1  # torch's, with whole weights
     assert found["torch"][2] == found["whole"][2] == found["auto"][2]
     assert exports(run) == ["ctranslate2-float32", "ctranslate2-int8"]
+
+
+def test_guessing_ahead_changes_nothing(run: Path, tmp_path: Path) -> None:
+    phrases = tmp_path / "phrases.txt"
+    phrases.write_text("c b a\nb a\nd d c\n", encoding="utf-8")
+    plain, ahead = (
+        heed("translate", "--model", run, "--engine", "torch", "--greedy", "--scores", *options, given="a b c\n")
+        for options in ([], ["--phrases", phrases])
+    )
+    assert (ahead.code, ahead.out) == (0, plain.out)
+    refused = heed("translate", "--model", run, "--phrases", phrases, given="a b c\n")
+    assert refused.code == 2 and "--phrases goes with --greedy" in refused.err

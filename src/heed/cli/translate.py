@@ -51,6 +51,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="N lines for each line: its number, score, text, tab-separated",
     )
     parser.add_argument("--scores", action="store_true", help="write each line as score, tab, text")
+    parser.add_argument(
+        "--phrases",
+        metavar="FILE",
+        help="with --greedy: text in the target language to guess ahead from; same output, fewer passes for lone lines",
+    )
     parser.add_argument("--prefixes", metavar="FILE", help="line n is what the translation of line n must begin with")
     parser.add_argument("--json", action="store_true", help="write each line as a JSON object")
 
@@ -111,6 +116,7 @@ def _translator(args: argparse.Namespace) -> "Callable[[list[str], list[str] | N
         {
             "--sample would draw other samples": args.sample,
             "--prefixes are not forced piece by piece": args.prefixes is not None,
+            "it cannot guess ahead from --phrases": args.phrases is not None,
         },
     )
     if not isinstance(engine, TorchInstead):
@@ -124,8 +130,16 @@ def _translator(args: argparse.Namespace) -> "Callable[[list[str], list[str] | N
     except ValueError as error:
         raise ConfigError(f"--sample: {error}") from None
     translator = torch_translator(args, engine)
+    draft = None
+    if args.phrases is not None:
+        from heed.decode.ahead import PhraseMemory
+        from heed.text.lines import read_lines
+
+        if options["beam"] != 1:
+            raise ConfigError("--phrases goes with --greedy: with a beam, guessing ahead is not done")
+        draft = PhraseMemory(translator.tokenizer.encode_ids(list(read_lines(args.phrases))))
     return lambda lines, prefixes, number: translator.translate(
-        lines, sampling=drawing, prefixes=prefixes, first_number=number, **options
+        lines, sampling=drawing, prefixes=prefixes, draft=draft, first_number=number, **options
     )
 
 
