@@ -28,6 +28,7 @@ from heed.translation import Attention, Translation, beam_and_alpha, best_of, jo
 # Source pieces of a batch, times its beam: larger batches are slower, their scores too large for the cores' own memory.
 _PIECES = 4096
 _AHEAD = 3  # symbols guessed at a time
+_SMALL = 256  # up to this width, one core is as quick as several for one sentence's steps
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,10 @@ class Translator:
         forced = None if prefixes is None else self.tokenizer.encode_ids(prefixes)
         lengths = np.array([len(one) + 1 for one in ids], dtype=np.int64)
         order = np.argsort(lengths, kind="stable")
-        bounds = cut_by_budget(lengths[order], min(self.decode.batch_tokens, max(1, _PIECES // beam)))
+        lanes = n_lanes(self.device)
+        a_share = -(-int(lengths.sum()) // lanes)
+        budget = min(self.decode.batch_tokens, max(1, _PIECES // beam), a_share)
+        bounds = cut_by_budget(lengths[order], budget)
 
         def translate_batch(rows: list[int]) -> list[Translation]:
             src_BS = pad([[*ids[i], EOS] for i in rows]).to(self.device)
@@ -184,7 +188,8 @@ class Translator:
 
         # The longest first: what is left to the end should be short, or one core works and the others wait.
         batches = [order[begin:end].tolist() for begin, end in zip(bounds, bounds[1:], strict=False)][::-1]
-        several = side_by_side(translate_batch, batches, n_lanes(self.device))
+        small_steps = self.models[0].config.d_model <= _SMALL
+        several = side_by_side(translate_batch, batches, lanes, small_steps)
         numbered = zip((i for rows in batches for i in rows), (one for those in several for one in those), strict=True)
         return [one for _, one in sorted(numbered, key=lambda item: item[0])]
 

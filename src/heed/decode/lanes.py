@@ -19,9 +19,12 @@ def n_lanes(device: torch.device) -> int:
     return torch.get_num_threads() if device.type == "cpu" else 1
 
 
-def side_by_side(work: Callable[[T], R], items: Sequence[T], lanes: int) -> list[R]:
-    """`work` of each item, in the order of the items. PyTorch's kernels let other threads run Python."""
-    if lanes == 1 or len(items) == 1:
+def side_by_side(work: Callable[[T], R], items: Sequence[T], lanes: int, small_steps: bool) -> list[R]:
+    """`work` of each item, in the order of the items. PyTorch's kernels let other threads run Python.
+
+    A lone item gets all cores, unless its steps are too small for that.
+    """
+    if lanes == 1 or (len(items) == 1 and not small_steps):
         return [work(item) for item in items]
     threads = torch.get_num_threads()
 
@@ -32,7 +35,7 @@ def side_by_side(work: Callable[[T], R], items: Sequence[T], lanes: int) -> list
 
     pool = ThreadPoolExecutor(min(lanes, len(items)), thread_name_prefix="heed-lane")
     try:
-        return list(pool.map(alone, items))
+        return [alone(items[0])] if len(items) == 1 else list(pool.map(alone, items))
     finally:
         pool.shutdown(cancel_futures=True)
         torch.set_num_threads(threads)  # the number is also that of threads to come
