@@ -33,6 +33,7 @@ def weights(run: Path, checkpoint: str, group: str = "model") -> bytes:
 
 def test_the_run_folder_is_as_documented(trained: Trained) -> None:
     files = {str(file.relative_to(trained.path)) for file in trained.path.rglob("*") if file.is_file()}
+    files = {name for name in files if not name.startswith("export/")}  # what another test's translating keeps
     steps = [f"checkpoints/step-{step:08d}" for step in (10, 20, 30, 40)]
     assert files == {
         "config.json",
