@@ -1,7 +1,7 @@
 """How time and memory grow with sentence length, batch, vocabulary, width and beam, beside what theory says.
 
     python bench/growth.py --out bench/results/2026-11-16-growth
-    python bench/growth.py --what translate --limit 120 --out /tmp/growth
+    python bench/growth.py --what translate --limit 120 --out growth
 
 One factor at a time is changed from a small centre, with fresh weights and random ids. Each point is a process of its
 own, with one thread: its seconds are of the processor, the best of three or more, which other work on the machine

@@ -17,6 +17,7 @@ from heed.data.batching import BatchPlan
 from heed.data.corpus import ParallelText
 from heed.data.prepare import prepare
 from heed.export.kept import open_engine
+from heed.model.size import update_operations
 from heed.model.transformer import Transformer
 from heed.run import RunFolder
 from heed.symbols import EOS, N_SPECIAL, PAD
@@ -60,23 +61,10 @@ def training_job(data: Path, name: str, batch_tokens: int, updates: int, folder:
     }
 
 
-def training_flops(config: Config, vocabulary: int, batches: list[Batch]) -> list[float]:
-    """Floating-point operations to train on each batch: 3 times those of the forward pass's matrix products.
-
-    Two for each multiplication with a weight (and the addition), over real tokens: padding is no work. Embeddings are
-    looked up. A target position attends to those up to itself. Softmax, norms, dropout and Adam are not counted.
-    """
-    m = config.model
-    d, projection, feed_forward = m.d_model, m.d_model**2, 2 * m.d_model * m.d_ff
-    found = []
-    for batch in batches:
-        source_B, target_B = batch.src_BS.ne(PAD).sum(1).double(), batch.tgt_out_BT.ne(PAD).sum(1).double()
-        s, t = float(source_B.sum()), float(target_B.sum())
-        encoder = m.encoder_layers * (s * (4 * projection + feed_forward) + 2 * d * float((source_B**2).sum()))
-        looks = 2 * d * float((target_B * (target_B + 1) / 2 + source_B * target_B).sum())
-        decoder = m.decoder_layers * (t * (6 * projection + feed_forward) + s * 2 * projection + looks)
-        found.append(3 * 2 * (encoder + decoder + t * vocabulary * d))
-    return found
+def training_flops(config: Config, vocabulary: int, batches: list[Batch]) -> list[int]:
+    """Floating-point operations of the matrix products to train on each batch, over real tokens: padding is no work."""
+    lengths = [[ids.ne(PAD).sum(1).numpy() for ids in (batch.src_BS, batch.tgt_out_BT)] for batch in batches]
+    return [update_operations(config.model, vocabulary, *both) for both in lengths]
 
 
 def _pieces(data: Path, tokenizer: Tokenizer, folder: Path) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from heed.decode.sampling import Sampling, sample
 from heed.decode.step import EnsembleState, Hypothesis, Task, ensemble, forced_prefix
 from heed.errors import DecodeError
 from heed.model.incremental import IncrementalDecoder
+from heed.model.int8 import int8_encoder, int8_product
 from heed.model.transformer import AttentionWeights, Transformer
 from heed.run import RunFolder
 from heed.symbols import EOS, PAD, UNK
@@ -52,14 +54,16 @@ class Translator:
                     "they do not belong together"
                 )
         self.models = list(models)
-        if int8:
-            from heed.model.int8 import int8_encoder, int8_product
-
-            self._decoders = [IncrementalDecoder(int8_encoder(model), int8_product) for model in self.models]
-        else:
-            self._decoders = [IncrementalDecoder(model) for model in self.models]
         self.tokenizer = tokenizer
         self.decode = decode
+        self._int8 = int8
+
+    @cached_property
+    def _decoders(self) -> list[IncrementalDecoder]:
+        """Made when first needed: whoever only scores does without."""
+        if self._int8:
+            return [IncrementalDecoder(int8_encoder(model), int8_product) for model in self.models]
+        return [IncrementalDecoder(model) for model in self.models]
 
     @property
     def device(self) -> torch.device:
@@ -162,7 +166,7 @@ class Translator:
         forced = None if prefixes is None else self.tokenizer.encode_ids(prefixes)
         lengths = np.array([len(one) + 1 for one in ids], dtype=np.int64)
         order = np.argsort(lengths, kind="stable")
-        lanes = n_lanes(self.device)
+        decoders, lanes = self._decoders, n_lanes(self.device)
         a_share = -(-int(lengths.sum()) // lanes)
         budget = min(self.decode.batch_tokens, max(1, _PIECES // beam), a_share)
         bounds = cut_by_budget(lengths[order], budget)
@@ -173,11 +177,11 @@ class Translator:
             constraint = None if forced is None else forced_prefix([forced[i] for i in rows], len(self.tokenizer))
             task = Task(limits, PAD, EOS, alpha, constraint, (PAD, UNK), self.device)
             greedy = beam == 1 and sampling is None
-            if draft is not None and greedy and forced is None and len(rows) == len(self._decoders) == 1:
-                found = search_ahead(self._decoders[0], src_BS, task, draft, _AHEAD)
+            if draft is not None and greedy and forced is None and len(rows) == len(decoders) == 1:
+                found = search_ahead(decoders[0], src_BS, task, draft, _AHEAD)
                 return [self._translation(ids[rows[0]], [found], attention)]
-            state = EnsembleState([ModelState(decoder.start(src_BS)) for decoder in self._decoders])
-            step = ensemble([model_step(decoder) for decoder in self._decoders])
+            state = EnsembleState([ModelState(decoder.start(src_BS)) for decoder in decoders])
+            step = ensemble([model_step(decoder) for decoder in decoders])
             if sampling is not None:
                 results = sample(step, state, task, sampling, n_best, [numbers[i] for i in rows])
             elif greedy:

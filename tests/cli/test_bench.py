@@ -4,7 +4,6 @@ import json
 import math
 import statistics
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from heed.bench.rounds import in_turns, percentile, rates
-from heed.bench.training import update_operations
 from heed.cli.main import main
 from heed.config import ModelConfig
+from heed.model.size import update_operations
 from tests.cli.conftest import MINUTE, Done, Trained, heed, letters, write_lines
 
 MODEL = {key: value for key, value in MINUTE.items() if key.startswith("model.") or key == "train.batch_tokens"}
@@ -88,9 +87,8 @@ def test_operations_are_those_torch_counts() -> None:
     with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH):
         output(model(source, target, tgt_mask=mask)).sum().backward()
     above_the_diagonal = 3 * 2 * 3 * (2 * d) * (t * (t - 1) // 2)
-    store = SimpleNamespace(source=SimpleNamespace(lengths=[9, s]), target=SimpleNamespace(lengths=[9, t]))
     config = ModelConfig(encoder_layers=2, decoder_layers=3, d_model=d, d_ff=ff, h=4)
-    ours = update_operations(config, vocab_size, store, np.array([1]))  # type: ignore[arg-type]
+    ours = update_operations(config, vocab_size, np.array([s]), np.array([t]))
     assert ours == counter.get_total_flops() - above_the_diagonal
 
 

@@ -8,14 +8,13 @@ import torch
 
 from heed.bench.rounds import in_turns, rates
 from heed.bench.text import vocabulary
-from heed.config import Config, ModelConfig
+from heed.config import Config
 from heed.data.batch import make_batch
-from heed.data.batching import BatchPlan, Indices
+from heed.data.batching import BatchPlan
 from heed.data.corpus import ParallelText
 from heed.data.prepare import prepare
-from heed.data.store import PairStore
 from heed.errors import DataError
-from heed.model.size import count_parameters
+from heed.model.size import count_parameters, update_operations
 from heed.training.learner import Learner
 from heed.training.memory import peak_memory
 from heed.training.step import train_step
@@ -73,7 +72,9 @@ def measure_training(
 
     seconds = in_turns({"training": train_round, "products": multiply}, rounds, tell)
     tokens = rates(sum(n_tokens), seconds["training"])
-    work = sum(update_operations(config.model, len(tokenizer), store, batch) for batch in batches)
+    pairs = np.concatenate(batches)
+    sources, targets = (np.asarray(side.lengths, dtype=np.int64)[pairs] for side in (store.source, store.target))
+    work = update_operations(config.model, len(tokenizer), sources, targets)
     reached = rates(work, seconds["training"])
     peak = rates(_PRODUCTS * 2 * _SIZE**3, seconds["products"])
     tokens_a_pair = sum(n_tokens) / sum(map(len, batches))
@@ -99,27 +100,6 @@ def measure_training(
         "epoch_pairs": _EPOCH,
         "epoch_seconds": _EPOCH * tokens_a_pair / tokens["best"],
     }
-
-
-def update_operations(model: ModelConfig, vocab_size: int, store: PairStore, pairs: Indices) -> int:
-    """Multiplications and additions of the matrix products one update needs: forward once, backward twice as many.
-
-    Padding is not counted, nor are softmax, norms and the optimizer: they are what keeps training from 100 %.
-    """
-    sources, targets = (np.asarray(side.lengths, dtype=np.int64)[pairs] for side in (store.source, store.target))
-    d, keys, values = model.d_model, model.h * model.key_size, model.h * model.value_size
-    project = 2 * d * keys + 2 * d * values  # queries and keys; values and output
-    feed_forward = 2 * d * model.d_ff
-    look = keys + values  # one position at another
-    n_source, n_target = int(sources.sum()), int(targets.sum())
-    encoder = n_source * (project + feed_forward) + int((sources**2).sum()) * look
-    decoder = (
-        n_target * (2 * project - d * (keys + values) + feed_forward)
-        + n_source * d * (keys + values)  # the encoder's output as keys and values
-        + int((targets * (targets + 1) // 2 + sources * targets).sum()) * look
-    )
-    products = model.encoder_layers * encoder + model.decoder_layers * decoder + n_target * d * vocab_size
-    return 3 * 2 * products
 
 
 def _kind(config: Config) -> torch.dtype:

@@ -33,9 +33,10 @@ def side_by_side(work: Callable[[T], R], items: Sequence[T], lanes: int, small_s
         torch.set_num_threads(1)  # of this thread
         return work(item)
 
-    pool = ThreadPoolExecutor(min(lanes, len(items)), thread_name_prefix="heed-lane")
     try:
-        return [alone(items[0])] if len(items) == 1 else list(pool.map(alone, items))
+        if len(items) == 1:
+            return [alone(items[0])]
+        with ThreadPoolExecutor(min(lanes, len(items)), thread_name_prefix="heed-lane") as pool:
+            return list(pool.map(alone, items))
     finally:
-        pool.shutdown(cancel_futures=True)
         torch.set_num_threads(threads)  # the number is also that of threads to come
