@@ -1,6 +1,6 @@
 """The map of the code, read from the imports with `ast`.
 
-errors | symbols | bar < lock < durable < config < text | model | evaluate | grammar < data | decode | translation
+errors | symbols | bar < lock < durable < config | kernels < text | model | evaluate | grammar < data | decode | translation
        < checkpoint < run < translator | export < inspect | training < serve | paper | bench < cli
 """
 
@@ -21,7 +21,7 @@ ORDER = [
     ["errors", "symbols", "bar"],
     ["lock"],
     ["durable"],
-    ["config"],
+    ["config", "kernels"],
     ["text", "model", "evaluate", "grammar"],
     ["data", "decode", "translation"],
     ["checkpoint"],

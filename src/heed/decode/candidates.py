@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from heed.kernels.candidates import best_by_kernel
+
 _FEW = 40_000  # numbers that are as quickly sorted as grouped; so are those of small vocabularies
 _SAFE = 60.0  # exp of numbers no larger, and sums of it, neither overflow nor vanish
 
@@ -15,12 +17,14 @@ def best_continuations(
     A total is what the hypothesis has in `live_BW` and the symbol's log-probability. Symbols in `never`, or not in
     `allowed_BWV`, have their probability, but are not offered: their totals are -inf. `logits_BWV` is used up.
     """
+    n = min(n, logits_BWV[0].numel())
+    if allowed_BWV is None and (found := best_by_kernel(live_BW, logits_BWV, n, never)) is not None:
+        return found
     start_BW = live_BW - _log_sum_exp(logits_BWV)
     for symbol in never:
         logits_BWV[..., symbol].fill_(-torch.inf)
     if allowed_BWV is not None:
         logits_BWV.masked_fill_(~allowed_BWV, -torch.inf)
-    n = min(n, logits_BWV[0].numel())
     if logits_BWV.numel() <= _FEW or logits_BWV.size(-1) <= max(1024, 64 * n):
         totals_BN, places_BN = logits_BWV.add_(start_BW.unsqueeze(-1)).flatten(1).topk(n)
         return totals_BN, places_BN // logits_BWV.size(-1), places_BN % logits_BWV.size(-1)

@@ -7,13 +7,14 @@ come from one product.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import cast
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
+from heed.kernels.decoder import CompiledDecoder, DecoderLayerWeights, LayerPast
 from heed.model.layers import DecoderLayer, Residual
 from heed.model.transformer import Transformer
 
@@ -34,10 +35,10 @@ class Source:
 
     k_BSX: Tensor
     v_BSX: Tensor
-    mask_B11S: Tensor | None  # to add to scores
+    mask_B1S: Tensor | None  # to add to scores
 
     def select(self, sentences_B: Tensor) -> "Source":
-        mask = None if self.mask_B11S is None else self.mask_B11S[sentences_B]
+        mask = None if self.mask_B1S is None else self.mask_B1S[sentences_B]
         return Source(self.k_BSX.index_select(0, sentences_B), self.v_BSX.index_select(0, sentences_B), mask)
 
 
@@ -46,8 +47,15 @@ class Past:
     """What has been decoded of B sentences: the keys and values of each layer, in slots that all layers share."""
 
     sources: list[Source]
-    slots: list[tuple[Tensor, Tensor]] = field(default_factory=list)  # of all heads: k_BMX, v_BMX, with room for M
+    slots: list[tuple[Tensor, Tensor]]  # of all heads: k_BMX, v_BMX, with room for M
     n_slots: int = 0  # in use
+
+    @staticmethod
+    def of(sources: list[Source]) -> "Past":
+        """Nothing yet, of these sentences."""
+        return Past(
+            sources, [(_with_room(one.k_BSX[:, :0], _ROOM), _with_room(one.v_BSX[:, :0], _ROOM)) for one in sources]
+        )
 
     @property
     def n_sentences(self) -> int:
@@ -68,15 +76,19 @@ class Past:
 
         return Past(sources, [(moved(keys), moved(values)) for keys, values in self.slots], n_slots)
 
+    def make_room(self, n: int) -> None:
+        """For n more slots."""
+        end = self.n_slots + n
+        if end > self.slots[0][0].size(1):
+            self.slots = [
+                (_with_room(keys[:, : self.n_slots], 2 * end), _with_room(values[:, : self.n_slots], 2 * end))
+                for keys, values in self.slots
+            ]
+
     def put(self, layer: int, k_BNX: Tensor, v_BNX: Tensor) -> tuple[Tensor, Tensor]:
         """Fill the next N slots of one layer; returns all its keys and values."""
         begin, end = self.n_slots, self.n_slots + k_BNX.size(1)
-        if layer == len(self.slots):
-            self.slots.append((_with_room(k_BNX[:, :0], _ROOM), _with_room(v_BNX[:, :0], _ROOM)))
         keys, values = self.slots[layer]
-        if end > keys.size(1):
-            keys, values = _with_room(keys[:, :begin], 2 * end), _with_room(values[:, :begin], 2 * end)
-            self.slots[layer] = keys, values
         keys[:, begin:end], values[:, begin:end] = k_BNX, v_BNX
         return keys[:, :end], values[:, :end]
 
@@ -94,18 +106,23 @@ class IncrementalDecoder:
     @torch.inference_mode()
     def __init__(self, model: Transformer, product: Callable[..., Product] = float_product) -> None:
         self.model = model
-        self._layers = [_Layer(layer, product) for layer in cast("list[DecoderLayer]", model.decoder)]
-        self._logits = product(model.embedding.weight)
-        self._embedded_VD = model.embedding(torch.arange(model.vocab_size, device=model.embedding.weight.device))
+        weight_VD, layers = model.embedding.weight, cast("list[DecoderLayer]", model.decoder)
+        self._embedded_VD = model.embedding(torch.arange(model.vocab_size, device=weight_VD.device))
+        self._compiled = _compiled(model) if product is float_product and CompiledDecoder.can_do(weight_VD) else None
+        if self._compiled is None:
+            self._layers = [_Layer(layer, product) for layer in layers]
+            self._logits = product(weight_VD)
 
     def start(self, src_BS: Tensor) -> Past:
         memory = self.model.encode(src_BS)
-        mask = None if memory.may_attend_B11S is None else to_add(memory.may_attend_B11S, self.model.embedding.weight)
-        sources = [
-            Source(k_BHSK.transpose(1, 2).flatten(2), v_BHSC.transpose(1, 2).flatten(2), mask)
-            for k_BHSK, v_BHSC in memory.keys_values
-        ]
-        return Past(sources)
+        may_attend_B11S = memory.may_attend_B11S
+        mask_B1S = None if may_attend_B11S is None else to_add(may_attend_B11S[:, 0], self.model.embedding.weight)
+        return Past.of(
+            [
+                Source(k_BHSK.transpose(1, 2).flatten(2), v_BHSC.transpose(1, 2).flatten(2), mask_B1S)
+                for k_BHSK, v_BHSC in memory.keys_values
+            ]
+        )
 
     def extend(self, past: Past, ids_BN: Tensor, position: int | Tensor, sees_BNM: Tensor | None) -> Tensor:
         """logits_BNV of what follows N new nodes of each sentence; they get the next N slots.
@@ -115,12 +132,24 @@ class IncrementalDecoder:
         """
         n_positions = 1 + (position if isinstance(position, int) else int(position.max()))
         table_LD = self.model.target_positions.table(n_positions)
-        x_RD = (F.embedding(ids_BN, self._embedded_VD) + table_LD[position]).flatten(0, 1)
-        sees_B1NM = None if sees_BNM is None else sees_BNM.unsqueeze(1)
+        x_BND = F.embedding(ids_BN, self._embedded_VD) + table_LD[position]
+        past.make_room(ids_BN.size(1))
+        if self._compiled is None:
+            logits_BNV = self._by_layers(x_BND, past, sees_BNM)
+        else:
+            pasts = [
+                LayerPast(*own, source.k_BSX, source.v_BSX)
+                for own, source in zip(past.slots, past.sources, strict=True)
+            ]
+            logits_BNV = self._compiled(x_BND, pasts, past.n_slots, sees_BNM, past.sources[0].mask_B1S)
+        past.n_slots += ids_BN.size(1)
+        return logits_BNV
+
+    def _by_layers(self, x_BND: Tensor, past: Past, sees_BNM: Tensor | None) -> Tensor:
+        x_RD, sees_B1NM = x_BND.flatten(0, 1), None if sees_BNM is None else sees_BNM.unsqueeze(1)
         for number, layer in enumerate(self._layers):
             x_RD = layer(x_RD, past, number, sees_B1NM)
-        past.n_slots += ids_BN.size(1)
-        return self._logits(self.model.decoder_norm(x_RD)).view(*ids_BN.shape, -1)
+        return self._logits(self.model.decoder_norm(x_RD)).view(*x_BND.shape[:2], -1)
 
 
 class _Layer:
@@ -143,7 +172,8 @@ class _Layer:
 
         around, source = self._layer.cross_attention_residual, past.sources[number]
         q_BNX = self._cross_q(_before(around, x_RD)).view(n_sentences, -1, self._sizes[0])
-        y_RD = self._cross_out(self._attend(q_BNX, source.k_BSX, source.v_BSX, source.mask_B11S))
+        mask_B11S = None if source.mask_B1S is None else source.mask_B1S.unsqueeze(1)
+        y_RD = self._cross_out(self._attend(q_BNX, source.k_BSX, source.v_BSX, mask_B11S))
         x_RD = _after(around, x_RD, y_RD)
 
         around = self._layer.feed_forward_residual
@@ -169,6 +199,28 @@ def _after(around: Residual, x_RD: Tensor, y_RD: Tensor) -> Tensor:
 def _normalized(around: Residual, x_RD: Tensor) -> Tensor:
     norm = around.norm  # without the cost of calling a module
     return torch.layer_norm(x_RD, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
+
+
+def _compiled(model: Transformer) -> CompiledDecoder:
+    def weights(layer: DecoderLayer) -> DecoderLayerWeights:
+        own, cross, feed_forward = layer.self_attention, layer.cross_attention, layer.feed_forward
+        return DecoderLayerWeights(
+            own_qkv=torch.cat([w.weight for w in (own.w_q, own.w_k, own.w_v)]).T.contiguous(),
+            own_out=own.w_o.weight.T.contiguous(),
+            cross_q=cross.w_q.weight.T.contiguous(),
+            cross_out=cross.w_o.weight.T.contiguous(),
+            w_1=feed_forward.w_1.weight.T.contiguous(),
+            b_1=feed_forward.w_1.bias,
+            w_2=feed_forward.w_2.weight.T.contiguous(),
+            b_2=feed_forward.w_2.bias,
+            own_norm=layer.self_attention_residual.norm,
+            cross_norm=layer.cross_attention_residual.norm,
+            feed_forward_norm=layer.feed_forward_residual.norm,
+        )
+
+    layers = [weights(layer) for layer in cast("list[DecoderLayer]", model.decoder)]
+    last_norm = model.decoder_norm if isinstance(model.decoder_norm, nn.LayerNorm) else None
+    return CompiledDecoder(layers, model.embedding.weight.T.contiguous(), last_norm, model.config.h)
 
 
 def to_add(may_attend: Tensor, like: Tensor) -> Tensor:
