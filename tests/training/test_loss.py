@@ -34,7 +34,7 @@ def tensors():
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.4])
-@pytest.mark.parametrize("portion", [13 * 2, 10**6])
+@pytest.mark.parametrize("portion", [2, 10**6])
 def test_loss_is_the_papers(tensors, epsilon, portion, monkeypatch):
     monkeypatch.setattr(loss_module, "PORTION", portion)
     hidden, weight, gold = tensors
@@ -44,7 +44,7 @@ def test_loss_is_the_papers(tensors, epsilon, portion, monkeypatch):
     assert found.negative_log_likelihood.item() == pytest.approx(unsmoothed, rel=1e-12)
 
 
-@pytest.mark.parametrize("portion", [13 * 2, 10**6])
+@pytest.mark.parametrize("portion", [2, 10**6])
 def test_gradient_is_that_of_the_loss(tensors, portion, monkeypatch):
     monkeypatch.setattr(loss_module, "PORTION", portion)
     hidden, weight, gold = tensors

@@ -1,9 +1,13 @@
 """Section 5.4: residual dropout, with masks that cost little.
 
 PyTorch draws a processor's masks number by number, which takes longer than the layer they are for. Here one 64-bit
-random number decides on four elements, each dropped with a probability that is a multiple of 2⁻¹⁶.
+random number decides on four elements, each dropped with a probability that is a multiple of 2⁻¹⁶; and where the
+kernels are, one such number is the seed of a whole mask.
 """
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -11,7 +15,36 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-_STEPS = 1 << 16
+from heed.kernels import residual
+from heed.kernels.residual import STEPS
+
+_of_this_thread = threading.local()
+
+
+@contextmanager
+def dropout_seeded(seed: int) -> Iterator[None]:
+    """In here, what is dropped follows from the seed, whatever other threads draw meanwhile.
+
+    Outside, and always on other devices and in compiled models, dropout goes by PyTorch's own generator: also seeded.
+    """
+    torch.manual_seed(seed)
+    before = _generator()
+    _of_this_thread.generator = torch.Generator().manual_seed(seed)
+    try:
+        yield
+    finally:
+        _of_this_thread.generator = before
+
+
+def _generator() -> torch.Generator | None:
+    """Where this thread's random numbers on the processor come from; None: from PyTorch's own generator."""
+    generator: torch.Generator | None = getattr(_of_this_thread, "generator", None)
+    return generator
+
+
+def draw(n: int = 1) -> Tensor:
+    """n random 64-bit numbers."""
+    return torch.empty(n, dtype=torch.int64).random_(-(1 << 63), None, generator=_generator())
 
 
 class Dropout(nn.Module):
@@ -26,7 +59,9 @@ class Dropout(nn.Module):
             return x
         if x.device.type != "cpu" or torch.compiler.is_compiling():
             return F.dropout(x, self.p)
-        y: Tensor = _Dropout.apply(x, round(self.p * _STEPS))  # type: ignore[no-untyped-call]
+        if residual.is_for(x):
+            return residual.dropout(x, self.p, int(draw()))
+        y: Tensor = _Dropout.apply(x, round(self.p * STEPS))  # type: ignore[no-untyped-call]
         return y
 
 
@@ -34,10 +69,10 @@ class _Dropout(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, dropped: int) -> Tensor:
         """`dropped` of the 2¹⁶ numbers there are mean zero."""
-        random = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(1 << 63), None)
-        keep = random.view(torch.int16)[: x.numel()].view(x.shape) >= dropped - _STEPS // 2
+        random = draw(-(-x.numel() // 4))
+        keep = random.view(torch.int16)[: x.numel()].view(x.shape) >= dropped - STEPS // 2
         ctx.save_for_backward(keep)
-        ctx.scale = _STEPS / (_STEPS - dropped)
+        ctx.scale = STEPS / (STEPS - dropped)
         return _masked(x, keep, ctx.scale)
 
     @staticmethod

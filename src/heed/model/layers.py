@@ -4,8 +4,9 @@ from typing import Literal
 
 from torch import Tensor, nn
 
+from heed.kernels import residual
 from heed.model.attention import CrossAttention, SelfAttention
-from heed.model.dropout import Dropout
+from heed.model.dropout import Dropout, draw
 from heed.model.feedforward import FeedForward
 
 Norm = Literal["post", "pre"]
@@ -30,6 +31,11 @@ class Residual(nn.Module):
 
     def after(self, x_BLD: Tensor, y_BLD: Tensor) -> Tensor:
         """The sub-layer's output y joined with its input x."""
+        if self.training and residual.is_for(x_BLD, y_BLD):  # the same in one go
+            p, seed = self.dropout.p, int(draw())
+            if self.post:
+                return residual.dropout_add_norm(x_BLD, y_BLD, p, seed, self.norm)
+            return residual.dropout_add(x_BLD, y_BLD, p, seed)
         sum_BLD: Tensor = x_BLD + self.dropout(y_BLD)
         return self.norm(sum_BLD) if self.post else sum_BLD
 

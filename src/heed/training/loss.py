@@ -13,10 +13,11 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from heed.data.batch import Batch
+from heed.kernels.softmax import softmax_less_gold_
 from heed.model.transformer import Transformer
 from heed.symbols import PAD
 
-PORTION = 4 << 20  # logits at a time: 16 MB of float32
+PORTION = 256  # rows of logits at a time: measured with 8,000 and 37,000 symbols, fewer are slow products
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,22 @@ def label_smoothed_loss(hidden_ND: Tensor, weight_VD: Tensor, gold_N: Tensor, ep
     return Loss(smoothed, unsmoothed)
 
 
+def _softmax_less_gold_(logits_nV: Tensor, gold_n: Tensor, share: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Make softmax times a sum of the logits, in their place, and take `share` of the sum off at the gold symbols.
+
+    Returns the rows' sums, logarithms of the softmax's denominators, and gold logits.
+    """
+    made = softmax_less_gold_(logits_nV, gold_n, share)
+    if made is not None:
+        sum_n, normalizer_n, gold_logits_n = made
+        return sum_n.unsqueeze(1), normalizer_n.unsqueeze(1), gold_logits_n.unsqueeze(1)
+    gold_n1 = gold_n.unsqueeze(1)
+    gold_logits_n1, highest_n1 = logits_nV.gather(1, gold_n1), logits_nV.amax(1, keepdim=True)
+    sum_n1 = logits_nV.sub_(highest_n1).exp_().sum(1, keepdim=True)
+    logits_nV.scatter_add_(1, gold_n1, -share * sum_n1)
+    return sum_n1, highest_n1 + sum_n1.log(), gold_logits_n1
+
+
 class _LabelSmoothedLoss(torch.autograd.Function):
     @staticmethod
     def forward(
@@ -70,18 +87,12 @@ class _LabelSmoothedLoss(torch.autograd.Function):
         grad_hidden_ND, grad_weight_VD = torch.empty_like(hidden_ND), torch.zeros_like(weight_VD)
         smoothed, unsmoothed = weight_VD.new_zeros(()), weight_VD.new_zeros(())
         factor_VD = weight_VD.to(hidden_ND.dtype)  # the same tensor, unless the hidden states are in 16 bits
-        size = max(1, PORTION // vocab_size)
-        room_nV = hidden_ND.new_empty(min(size, len(hidden_ND)), vocab_size)
+        room_nV = hidden_ND.new_empty(min(PORTION, len(hidden_ND)), vocab_size)
         all_symbols_D = weight_VD.sum(0)
-        for hidden_nD, gold_n, grad_nD in zip(
-            torch.split(hidden_ND, size), torch.split(gold_N, size), torch.split(grad_hidden_ND, size), strict=True
-        ):
+        portions = (torch.split(tensor, PORTION) for tensor in (hidden_ND, gold_N, grad_hidden_ND))
+        for hidden_nD, gold_n, grad_nD in zip(*portions, strict=True):
             logits_nV = torch.mm(hidden_nD, factor_VD.T, out=room_nV[: len(hidden_nD)]).to(weight_VD.dtype)
-            gold_n1 = gold_n.unsqueeze(1)
-            gold_logits_n1, highest_n1 = logits_nV.gather(1, gold_n1), logits_nV.amax(1, keepdim=True)
-            exp_nV = logits_nV.sub_(highest_n1).exp_()  # in its place
-            sum_n1 = exp_nV.sum(1, keepdim=True)
-            normalizer_n1 = highest_n1 + sum_n1.log()
+            sum_n1, normalizer_n1, gold_logits_n1 = _softmax_less_gold_(logits_nV, gold_n, 1 - epsilon - other)
             nll = (normalizer_n1 - gold_logits_n1).sum()
             # Σ over all symbols of -log p, their logits summed before they are made: hidden · Σ weights.
             all_nll = vocab_size * normalizer_n1.sum() - (hidden_nD.to(weight_VD.dtype) @ all_symbols_D).sum()
@@ -90,7 +101,7 @@ class _LabelSmoothedLoss(torch.autograd.Function):
 
             # softmax - q, but without two passes over all symbols: it is divided by the sum in the small matrices,
             # and what q has of all symbols alike is taken off at the end.
-            grad_nV = exp_nV.scatter_add_(1, gold_n1, (other + epsilon - 1) * sum_n1).to(hidden_nD.dtype)
+            grad_nV = logits_nV.to(hidden_nD.dtype)
             torch.mm(grad_nV, factor_VD, out=grad_nD).div_(sum_n1)
             share_nD = (hidden_nD / sum_n1).to(hidden_nD.dtype)
             if grad_nV.dtype == grad_weight_VD.dtype:

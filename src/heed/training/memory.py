@@ -47,7 +47,7 @@ def kept_floats(model: ModelConfig) -> int:
 
 def predicted_peak(config: Config, n_parameters: int, vocab_size: int, processes: int, at_start: int) -> int:
     """Bytes this process will have at most, if it has `at_start` now, with weights but neither gradient nor moments."""
-    logits = min(PORTION, vocab_size * _positions(config, processes))
+    logits = vocab_size * min(PORTION, _positions(config, processes))
     share = n_parameters // processes if config.train.sharded else n_parameters
     width = 4 if config.train.precision == "float32" else 2
     kept = width * kept_floats(config.model) * _positions(config, processes)

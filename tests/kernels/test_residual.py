@@ -1,0 +1,249 @@
+"""The fused residual dropout against float64 arithmetic over the same mask, and the mask itself."""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import torch
+
+from heed.kernels import residual
+from heed.kernels.library import library
+from heed.model.dropout import Dropout, dropout_seeded
+from heed.model.layers import Residual
+from heed.model.transformer import Transformer
+from tests.conftest import VOCABULARY, small_config
+
+pytestmark = pytest.mark.skipif(library() is None, reason="needs a C compiler")
+
+SHAPES = [(3, 32), (1, 1), (7, 5), (5, 33), (2, 3, 47), (4, 128), (2, 515), (3, 1100), (2, 1024)]
+
+
+def factors(p: float, *shape: int, seed: int = 11) -> torch.Tensor:
+    """What elements are multiplied by, seen by feeding ones."""
+    return residual.dropout(torch.ones(shape), p, seed)
+
+
+def random(*shape: int, seed: int = 0, scale: float = 1.0) -> torch.Tensor:
+    made = np.random.default_rng(seed).normal(scale=scale, size=shape)
+    return torch.tensor(made, dtype=torch.float32)
+
+
+def a_norm(d: int) -> torch.nn.LayerNorm:
+    norm = torch.nn.LayerNorm(d, eps=1e-6)
+    norm.weight.data, norm.bias.data = 1 + random(d, seed=5, scale=0.3), random(d, seed=6)
+    return norm
+
+
+def layer_norm_and_back(
+    total: np.ndarray, gain: np.ndarray, bias: np.ndarray, grad: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Value, and gradients of input, gain and bias: the Jacobian of every row as a whole matrix, in float64."""
+    value, grad_total = np.empty_like(total), np.empty_like(total)
+    grad_gain, grad_bias, d = np.zeros_like(gain), np.zeros_like(bias), len(gain)
+    for row in range(len(total)):
+        middle = total[row] - total[row].mean()
+        deviation = math.sqrt((middle**2).mean() + 1e-6)
+        normal = middle / deviation
+        value[row] = normal * gain + bias
+        jacobian = (np.eye(d) - 1 / d - np.outer(normal, normal) / d) / deviation
+        grad_total[row] = (grad[row] * gain) @ jacobian
+        grad_gain += grad[row] * normal
+        grad_bias += grad[row]
+    return value, grad_total, grad_gain, grad_bias
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("p", [0.0, 0.3])
+@pytest.mark.parametrize("scale", [1.0, 1e-4, 1e6])
+def test_sum_and_norm_as_in_float64(shape: tuple[int, ...], p: float, scale: float) -> None:
+    d, seed = shape[-1], 11
+    x, y, grad = random(*shape, seed=1, scale=scale), random(*shape, seed=2, scale=scale), random(*shape, seed=3)
+    norm = a_norm(d)
+    inputs = [x.requires_grad_(), y.requires_grad_(), norm.weight, norm.bias]
+    found = residual.dropout_add_norm(x, y, p, seed, norm)
+    found.backward(grad)
+    as_rows = [t.detach().double().numpy().reshape(-1, d) for t in (x, y, grad, factors(p, *shape, seed=seed))]
+    rows_x, rows_y, rows_grad, factor = as_rows
+    gain, bias = norm.weight.detach().double().numpy(), norm.bias.detach().double().numpy()
+    value, grad_total, grad_gain, grad_bias = layer_norm_and_back(rows_x + rows_y * factor, gain, bias, rows_grad)
+    # The norm of float32 numbers loses as many digits as their deviation is smaller than they are.
+    close = dict(rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(found.detach().reshape(-1, d), value, **close)
+    for tensor, wanted in zip(inputs, (grad_total, grad_total * factor, grad_gain, grad_bias), strict=True):
+        size = max(np.abs(wanted).max(), 1e-30) if d > 1 else 1.0  # with d = 1, all is cancelled out
+        np.testing.assert_allclose(tensor.grad.reshape(wanted.shape) / size, wanted / size, **close)
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, (), (0,), (4, 0), (0, 8)])
+@pytest.mark.parametrize("p", [0.0, 0.1, 0.75])
+def test_sum_alone_and_dropout_alone(shape: tuple[int, ...], p: float) -> None:
+    x, y, grad = (random(*shape, seed=seed).requires_grad_(seed < 3) for seed in (1, 2, 3))
+    factor = factors(p, *shape).double()
+    exact = dict(rtol=1e-6, atol=1e-6, check_dtype=False)
+    torch.testing.assert_close(residual.dropout_add(x, y, p, 11), x.double() + y.double() * factor, **exact)
+    torch.testing.assert_close(residual.dropout(y, p, 11), y.double() * factor, **exact)
+    residual.dropout_add(x, y, p, 11).backward(grad)
+    torch.testing.assert_close(x.grad, grad)
+    torch.testing.assert_close(y.grad, grad.double() * factor, **exact)
+    y.grad = None
+    residual.dropout(y, p, 11).backward(grad)
+    torch.testing.assert_close(y.grad, grad.double() * factor, **exact)
+
+
+def test_gradients_that_are_not_contiguous() -> None:
+    x, y, norm = random(6, 40, seed=1).requires_grad_(), random(6, 40, seed=2).requires_grad_(), a_norm(40)
+    for function in (residual.dropout_add, lambda *a: residual.dropout_add_norm(*a, norm)):
+        grads = []
+        for weight in (random(40, 6).T, random(40, 6).T.contiguous()):
+            x.grad = y.grad = None
+            function(x, y, 0.3, 4).backward(weight)
+            grads.append((x.grad.clone(), y.grad.clone()))
+        for one, other in zip(*grads, strict=True):
+            assert torch.equal(one, other)
+
+
+def test_what_is_not_a_number_is_not_hidden() -> None:
+    for wrong in (math.nan, math.inf, -math.inf):
+        y = torch.ones(4, 64)
+        y[1] = wrong  # some of it dropped
+        assert residual.dropout(y, 0.5, 1).isfinite().all(1).tolist() == [True, False, True, True]
+        assert residual.dropout(y, 0.5, 1)[1].isnan().any()  # as in PyTorch, where 0 x inf is no number
+        for function in (residual.dropout_add, lambda *a: residual.dropout_add_norm(*a, a_norm(64))):
+            assert not function(y, torch.ones(4, 64), 0.5, 1)[1].isfinite().any()
+            assert function(y, torch.ones(4, 64), 0.5, 1)[2].isfinite().all()
+
+
+@pytest.mark.parametrize("p", [0.1, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize("shape", [(8000, 128), (2000, 515), (1, 1_000_003)])
+def test_elements_are_dropped_one_by_one_with_the_right_probability(p: float, shape: tuple[int, int]) -> None:
+    factor = factors(p, *shape)
+    rounded = round(p * 65536) / 65536
+    assert factor.unique().tolist() == pytest.approx([0, 1 / (1 - rounded)], rel=1e-7)
+    n, spread = factor.numel(), math.sqrt(p * (1 - p))
+    zero = ((factor == 0).double() - rounded) / spread
+    assert abs(zero.mean().item()) < 5 / math.sqrt(n)
+    # Neighbours in a row, the two that one hash decides on, and neighbours in a column.
+    for distance in (1, 2, 3, 4, 8, 15, 16, 17, 32, 64, 512):
+        pairs = zero[:, distance:] * zero[:, :-distance]
+        assert abs(pairs.mean().item()) < 5 / math.sqrt(max(pairs.numel(), 1)) or pairs.numel() == 0
+    for distance in (1, 2, 4, 64):
+        if shape[0] > distance:
+            pairs = zero[distance:] * zero[:-distance]
+            assert abs(pairs.mean().item()) < 5 / math.sqrt(pairs.numel())
+    # No row and no column has more than its share: sums of squares of standard normal numbers.
+    for way, length in ((0, shape[0]), (1, shape[1])):
+        if length > 1000 or shape[1 - way] > 1000:
+            sums = zero.sum(way) / math.sqrt(length)
+            k = len(sums)
+            assert abs((sums**2).sum().item() - k) < 6 * math.sqrt(2 * k) + 6
+
+
+def test_triples_are_independent_too() -> None:
+    zero = (factors(0.5, 8000, 128) == 0).double() * 2 - 1
+    for one, other in ((1, 2), (1, 16), (16, 17), (16, 32)):
+        triples = zero[:, : -(one + other)] * zero[:, one:-other] * zero[:, one + other :]
+        assert abs(triples.mean().item()) < 5 / math.sqrt(triples.numel())
+
+
+def test_seeds_that_look_alike_have_nothing_in_common() -> None:
+    p, shape = 0.3, (4000, 128)
+    spread = p * (1 - p)
+    seeds = [0, 1, 2, 3, 1 << 31, 1 << 32, (1 << 63) - 1, -(1 << 63), -1, 0x9E3779B97F4A7C15 - (1 << 64)]
+    zeros = [((factors(p, *shape, seed=seed) == 0).double() - p) for seed in seeds]
+    n = math.prod(shape)
+    for i, one in enumerate(zeros):
+        for other in zeros[:i]:
+            assert abs((one * other).mean().item()) < 5.5 * spread / math.sqrt(n)
+
+
+def test_a_mask_goes_by_its_seed_alone() -> None:
+    assert torch.equal(factors(0.3, 50, 70, seed=9), factors(0.3, 50, 70, seed=9))
+    assert torch.equal(factors(0.3, 50, 70, seed=9)[:20], factors(0.3, 20, 70, seed=9))
+
+
+def one_training(seed: int) -> list[torch.Tensor]:
+    """Values and gradients of a few layers, long enough for threads to overlap."""
+    layers = [Residual(96, 0.3, "post"), Residual(96, 0.3, "pre")]
+    x = random(400, 96).requires_grad_()
+    with dropout_seeded(seed):
+        y = Dropout(0.2)(x)
+        for _ in range(20):
+            for layer in layers:
+                y = layer.after(y, y.sin())
+        y.sin().sum().backward()
+    return [y.detach(), x.grad, layers[0].norm.weight.grad]
+
+
+def test_threads_side_by_side_draw_as_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds = list(range(6))
+    alone = [one_training(seed) for seed in seeds]
+    assert not torch.equal(alone[0][0], alone[1][0])
+    with ThreadPoolExecutor(3) as pool:
+        together = list(pool.map(one_training, seeds))
+    for one, other in zip(alone, together, strict=True):
+        assert all(map(torch.equal, one, other))
+    # And without the kernels, too.
+    monkeypatch.setattr(residual, "is_for", lambda *tensors: False)
+    alone = [one_training(seed) for seed in seeds]
+    with ThreadPoolExecutor(3) as pool:
+        together = list(pool.map(one_training, seeds))
+    for one, other in zip(alone, together, strict=True):
+        assert all(map(torch.equal, one, other))
+
+
+@pytest.mark.parametrize("kind", ["post", "pre"])
+def test_the_layer_uses_the_kernel_where_it_can(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    layer = Residual(48, 0.4, kind)
+    x, y = random(5, 7, 48, seed=1), random(5, 7, 48, seed=2)
+
+    def after() -> torch.Tensor:
+        with dropout_seeded(3):
+            return layer.after(x, y)
+
+    calls = []
+    for name in ("dropout", "dropout_add", "dropout_add_norm"):
+        right = getattr(residual, name)
+        monkeypatch.setattr(residual, name, lambda *a, name=name, right=right: calls.append(name) or right(*a))
+    fused = after()
+    assert calls == [{"post": "dropout_add_norm", "pre": "dropout_add"}[kind]]
+    # The same as the formula, with the mask that this seed gives.
+    with dropout_seeded(3):
+        factor = Dropout(0.4)(torch.ones(5, 7, 48))
+    plain = x + y * factor
+    torch.testing.assert_close(fused, layer.norm(plain) if kind == "post" else plain, rtol=1e-5, atol=1e-5)
+
+    calls.clear()
+    layer.double()
+    layer.after(x.double(), y.double())
+    layer.float().eval()
+    torch.testing.assert_close(after(), layer.norm(x + y) if kind == "post" else x + y)
+    layer.train()
+    layer.after(x.transpose(0, 1), y.transpose(0, 1))
+    assert calls == []
+
+
+@pytest.mark.parametrize("kind", ["post", "pre"])
+def test_a_model_drops_in_the_published_places_only(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On each sub-layer's output and on embeddings + positions: 3 per decoder layer, 2 per encoder layer, 2 more."""
+    calls = []
+    for name in ("dropout", "dropout_add", "dropout_add_norm"):
+        right = getattr(residual, name)
+        p_at = 1 if name == "dropout" else 2
+        monkeypatch.setattr(
+            residual, name, lambda *a, name=name, right=right, p_at=p_at: calls.append((name, a[p_at])) or right(*a)
+        )
+    model = Transformer(small_config(dropout=0.37, norm=kind), VOCABULARY).train()
+    model(torch.tensor([[5, 6, 7]]), torch.tensor([[0, 8, 9, 10]]))
+    around = {"post": "dropout_add_norm", "pre": "dropout_add"}[kind]
+    assert sorted(calls) == [("dropout", 0.37)] * 2 + [(around, 0.37)] * (2 * 2 + 2 * 3)
+
+
+def test_seeding_ends_with_its_block() -> None:
+    layer, x = Dropout(0.3), torch.ones(50, 3)
+    torch.manual_seed(1)
+    first = layer(x)
+    with dropout_seeded(2):
+        layer(x)
+    torch.manual_seed(1)
+    assert torch.equal(layer(x), first)
