@@ -110,7 +110,7 @@ def bytes_at_once(what: str, shape: Shape) -> float:
     d, v = shape.width, shape.vocabulary
     weights = LAYERS * 28 * d * d + d * v
     if what == "train":  # weights, gradient, two moments; what the backward pass needs; a portion of logits
-        return 4 * (4 * weights + kept_floats(shape.model) * shape.batch + v * min(PORTION, shape.batch))
+        return 4 * (4 * weights + kept_floats(shape.model, shape.length) * shape.batch + v * min(PORTION, shape.batch))
     hypotheses = shape.batch * shape.beam
     past = LAYERS * 2 * d * shape.batch * (shape.length + shape.length)  # keys and values: source and own
     # Weights; those of the decoder and both ends of the vocabulary in the order the steps want; logits and their exp.

@@ -1,7 +1,7 @@
 """The map of the code, read from the imports with `ast`.
 
-errors | symbols | bar < lock < durable < config | kernels < text | model | evaluate | grammar < data | decode | translation
-       < checkpoint < run < translator | export < inspect | training < serve | paper | bench < cli
+errors | symbols | bar < lock < durable < config | kernels < text | model | evaluate | grammar
+       < data | decode | translation < checkpoint < run < translator | export < inspect | training < serve | paper | bench < cli
 """
 
 import ast

@@ -71,6 +71,7 @@ class TrainConfig:
     max_steps: int = 100_000  # updates
     batch_tokens: int = 25_000  # tokens of one update, on the longer side, padding included
     micro_batch_tokens: int = 4_096  # at most this many at a time; more are reached by gradient accumulation
+    lanes: int = 0  # threads that share a micro-batch, with a part of the cores each; 0: one for each core
     warmup_steps: int = 4_000  # steps of rising learning rate, equation (3)
     learning_rate_factor: float = 1.0  # multiplies equation (3)
     adam_beta1: float = 0.9
@@ -358,8 +359,8 @@ def _contradictions(config: Config) -> list[str]:
             f"train.keep_checkpoints = {train.keep_checkpoints}: must be at least 2 and at least "
             f"train.average_last = {train.average_last}"
         )
-    if train.average_last < 1 or train.patience < 0:
-        faults.append("train.average_last must be at least 1 and train.patience at least 0")
+    if train.average_last < 1 or train.patience < 0 or train.lanes < 0:
+        faults.append("train.average_last must be at least 1, train.patience and train.lanes at least 0")
     if min(train.batch_tokens, train.micro_batch_tokens) < model.max_length + 1:
         faults.append(
             f"train.batch_tokens = {train.batch_tokens} and train.micro_batch_tokens = {train.micro_batch_tokens} "

@@ -33,7 +33,7 @@ def test_formula_is_what_is_multiplied() -> None:
     vocabulary, length, sentences = 50, 9, 3
     # Dimensions of the paper's kind (h x d_k = d), of which the formula speaks.
     config = small_config(d_model=24, d_ff=40, h=2, d_k=12, d_v=12)
-    loss = BatchLoss(Transformer(config, vocabulary), 0.1)
+    loss = BatchLoss(Transformer(config, vocabulary).double(), 0.1)  # for which there are no kernels of our own
     ids = torch.randint(3, vocabulary, (sentences, length - 1)).tolist()
     batch = batch_of_ids(ids, ids)
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:  # it does not see into the others

@@ -120,7 +120,7 @@ def test_kept_floats_are_what_autograd_keeps() -> None:
         loss = batch_loss(model, batch, 0.1)
     assert loss.smoothed.requires_grad
     assert sum(storage.nbytes() for storage in kept.values()) == pytest.approx(
-        4 * kept_floats(config) * n * length, rel=0.1
+        4 * kept_floats(config, length) * n * length, rel=0.1
     )
 
 

@@ -1,5 +1,7 @@
 """What makes training quick changes nothing: the same losses as a plain loop of PyTorch's own parts."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -51,10 +53,12 @@ def plain_losses(learner):
     return losses
 
 
+@pytest.mark.parametrize("lanes", [1, 2, 10])
 @pytest.mark.parametrize("portion", [PORTION, 7])
-def test_the_loss_curve_is_that_of_the_plain_path(monkeypatch, portion):
+def test_the_loss_curve_is_that_of_the_plain_path(monkeypatch, portion, lanes):
     monkeypatch.setattr("heed.training.loss.PORTION", portion)
-    quick, plain = (Learner(CONFIG, VOCABULARY, Workers(0, 1, torch.device("cpu"))) for _ in range(2))
+    in_lanes = replace(CONFIG, train=replace(CONFIG.train, lanes=lanes))
+    quick, plain = (Learner(config, VOCABULARY, Workers(0, 1, torch.device("cpu"))) for config in (in_lanes, CONFIG))
     found = [train_step(quick, [batch], batch.n_tokens, step).loss for step, batch in enumerate(batches(), 1)]
     expected = plain_losses(plain)
     assert found == pytest.approx(expected, rel=2e-5)

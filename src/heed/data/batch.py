@@ -25,6 +25,20 @@ class Batch:
     def to(self, device: torch.device) -> "Batch":
         return Batch(self.src_BS.to(device), self.tgt_in_BT.to(device), self.tgt_out_BT.to(device), self.n_tokens)
 
+    def shares(self, n: int) -> "list[Batch]":
+        """The sentences dealt out in turns, without needless padding; fewer than n shares of fewer than n sentences."""
+        return [self._share(slice(i, None, n)) for i in range(min(n, len(self.src_BS)))]
+
+    def _share(self, rows: slice) -> "Batch":
+        real = self.tgt_out_BT[rows].ne(PAD)
+        n_source, n_target = (_longest(here) for here in (self.src_BS[rows].ne(PAD), real))
+        return Batch(
+            self.src_BS[rows, :n_source],
+            self.tgt_in_BT[rows, :n_target],
+            self.tgt_out_BT[rows, :n_target],
+            int(real.sum()),
+        )
+
 
 def pad(sequences: Sequence[Sequence[int]]) -> Tensor:
     """ids_BL, short ones filled up with PAD."""
@@ -49,6 +63,11 @@ def batch_of_ids(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[in
 def _batch(src_BS: Tensor, tgt_out_BT: Tensor, n_tokens: int) -> Batch:
     start_B1 = torch.full((tgt_out_BT.size(0), 1), PAD)
     return Batch(src_BS, torch.cat((start_B1, tgt_out_BT[:, :-1]), 1), tgt_out_BT, n_tokens)
+
+
+def _longest(real_BL: Tensor) -> int:
+    """Positions up to the last that is real in any row; at least one."""
+    return max(1, int(real_BL.any(0).sum()))
 
 
 def _padded(ids: Ids, lengths: NDArray[np.int64]) -> Tensor:

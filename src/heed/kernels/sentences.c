@@ -2,7 +2,6 @@
 
    Scores have a row for each key and a column for each query: a vector holds as many queries as it has lanes, and
    nothing is ever summed up across it. Everything but the softmax is a product of two small matrices. */
-#pragma GCC optimize("fp-contract=fast") /* a product and a sum in one instruction */
 #include "exponential.h"
 #include <float.h>
 

@@ -13,8 +13,8 @@ from torch.autograd.function import once_differentiable
 from heed.kernels.library import kernels, library
 
 # Positions. Twice as many still take no longer than with PyTorch's kernel, but the weights are kept for the gradient.
-LONGEST = 128
-_LANES = 16  # as in sentences.c
+LONGEST = 64
+LANES = 16  # as in sentences.c: rows of weights are filled up to whole ones
 
 
 def attend_sentences(q_BHLK: Tensor, k_BHMK: Tensor, v_BHMC: Tensor, may_attend_B1LM: Tensor | None) -> Tensor:
@@ -48,7 +48,7 @@ class _Attention(torch.autograd.Function):
             mask_B1LM = may_attend_B1LM.expand(n_sentences, 1, n_queries, n_keys)  # what is broadcast is 0 apart
             if mask_B1LM.stride(3) != 1:
                 mask_B1LM = mask_B1LM.contiguous()
-        width = -(-n_queries // _LANES) * _LANES
+        width = -(-n_queries // LANES) * LANES
         keeps = any(ctx.needs_input_grad)
         weights = q_BHLK.new_empty(n_sentences * h if keeps else 1, n_keys, width)
         context_BHLC = _side_by_side(q_BHLK, n_queries, d_v)

@@ -15,5 +15,5 @@ class FeedForward(nn.Module):
             nn.init.zeros_(layer.bias)
 
     def forward(self, x_BLD: Tensor) -> Tensor:
-        y_BLD: Tensor = self.w_2(self.w_1(x_BLD).relu_())
+        y_BLD: Tensor = self.w_2(self.w_1(x_BLD).relu())
         return y_BLD

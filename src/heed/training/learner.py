@@ -8,21 +8,25 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import cast
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from heed.config import Config
 from heed.data.batch import Batch
+from heed.model.dropout import dropout_seeded
 from heed.model.transformer import Transformer
 from heed.run import load_weights
 from heed.symbols import EOS, PAD
 from heed.training.adam import MOMENTS, Adam
-from heed.training.loss import BatchLoss, Loss
+from heed.training.lanes import Lanes, n_lanes
+from heed.training.loss import BatchLoss
 from heed.training.precision import autocast, check_precision, make_scaler
 from heed.training.workers import Workers
 
 State = dict[str, dict[str, Tensor]]
+Place = tuple[int, ...]  # the run's seed, the step, the micro-batch
 
 # What a process computes when there is nothing for it to do: an end symbol, and no token to predict.
 NOTHING = Batch(torch.tensor([[EOS]]), torch.tensor([[PAD]]), torch.tensor([[PAD]]), 0)
@@ -41,7 +45,10 @@ class Learner:
         torch.manual_seed(config.train.seed)
         self.model = Transformer(config.model, vocab_size).to(workers.device)
         self._sharded = config.train.sharded and workers.size > 1
-        self._loss = self._spread(BatchLoss(self.model, config.train.label_smoothing))
+        plain_loss = BatchLoss(self.model, config.train.label_smoothing)
+        self._loss = self._spread(plain_loss)
+        lanes = n_lanes(config, workers)
+        self._lanes = Lanes(plain_loss, lanes) if lanes > 1 else None
         train = config.train
         self.optimizer = Adam(self.model.parameters(), train.adam_beta1, train.adam_beta2, train.adam_epsilon)
         self.scaler = make_scaler(config.train.precision, workers.device)
@@ -49,20 +56,42 @@ class Learner:
         if isinstance(self._loss, DistributedDataParallel):
             # The first backward pass arranges gradients in the order they come in, and with three processes and more
             # the order of sums goes by that. A resumed run must not have another first pass than an unbroken one.
-            self.loss(NOTHING, adding_up=True).smoothed.backward()  # type: ignore[no-untyped-call]
-            self.optimizer.zero_grad()
+            self.add_gradient(NOTHING, 1.0, (), is_last=True)
+            self.zero_grad()
 
-    def loss(self, batch: Batch, adding_up: bool) -> Loss:
-        """The loss of a micro-batch; with `adding_up`, its gradient ends those of this update, in all processes."""
+    def zero_grad(self) -> None:
+        self.optimizer.zero_grad()
+        if self._lanes is not None:
+            self._lanes.zero_grad()
+
+    def add_gradient(self, batch: Batch, scale: float, place: Place, is_last: bool) -> tuple[float, float]:
+        """Add the gradient of a micro-batch's loss, times `scale`, to those of this update; returns the sums of `Loss`.
+
+        Dropout is a pure function of the place, so there is no random state to save. The last micro-batch's gradient
+        ends those of this update, in all lanes and processes.
+        """
         if self._sharded:
             from heed.training.shards import add_up_gradients
 
-            add_up_gradients(cast(BatchLoss, self._loss), adding_up)
-        batch = batch.to(self.workers.device)
-        with autocast(self.config.train.precision, self.workers.device):
-            return Loss(*self._loss(batch.src_BS, batch.tgt_in_BT, batch.tgt_out_BT))
+            add_up_gradients(cast(BatchLoss, self._loss), is_last)
 
-    def accumulating(self) -> AbstractContextManager[None]:
+        def add(loss: nn.Module, share: Batch, lane: int) -> tuple[float, float]:
+            share = share.to(self.workers.device)
+            with dropout_seeded(_seed(*place, lane)):
+                with autocast(self.config.train.precision, self.workers.device):
+                    smoothed, unsmoothed = loss(share.src_BS, share.tgt_in_BT, share.tgt_out_BT)
+                self.scaler.scale(smoothed * scale).backward()
+            return float(smoothed.detach()), float(unsmoothed)
+
+        if self._lanes is None:
+            with nullcontext() if is_last else self._accumulating():
+                return add(self._loss, batch, 0)
+        sums = self._lanes.each(batch, add)
+        if is_last:
+            self._lanes.add_up_gradients()
+        return sum(smoothed for smoothed, _ in sums), sum(unsmoothed for _, unsmoothed in sums)
+
+    def _accumulating(self) -> AbstractContextManager[None]:
         """Within, gradients are not yet added up over the processes."""
         if isinstance(self._loss, DistributedDataParallel):
             return cast("AbstractContextManager[None]", self._loss.no_sync())
@@ -164,3 +193,7 @@ class Learner:
         from heed.training.shards import like
 
         return like(own, whole)
+
+
+def _seed(*place: int) -> int:
+    return int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0] >> np.uint64(1))

@@ -30,6 +30,7 @@ from heed.model.transformer import Transformer
 from heed.run import RunFolder, load_weights
 from heed.training import begin
 from heed.training.keeper import Keeper, Text
+from heed.training.lanes import n_lanes
 from heed.training.learner import NOTHING, Learner
 from heed.training.log import Log, gigabytes
 from heed.training.memory import fitting, free_memory, peak_memory, predicted_peak, used_memory
@@ -65,6 +66,8 @@ def train(config: Config, out: str | Path) -> Outcome:
         check_precision(config.train.precision, workers.device)
         if config.train.tensorboard:
             check_tensorboard()
+        # Dropout falls as there are lanes, so wherever the run goes on there must be as many.
+        config = replace(config, train=replace(config.train, lanes=n_lanes(config, workers)))
         going_on = workers.any(is_restart())[0] and workers.from_leader((out / "config.json").exists())
         lock = None
         with workers.agreeing():

@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 
 from heed.config import Config, ModelConfig
+from heed.kernels.sentences import LANES, LONGEST
 from heed.training.loss import PORTION
 
 # Of glibc's <malloc.h>.
@@ -33,12 +34,13 @@ def keep_freed_memory() -> None:
         mallopt(_M_TRIM_THRESHOLD, -1)
 
 
-def kept_floats(model: ModelConfig) -> int:
-    """Numbers kept for the backward pass, for one source and one target position."""
+def kept_floats(model: ModelConfig, length: int) -> int:
+    """Numbers kept for the backward pass, for one source and one target position of sentences so long."""
     d, a, c = model.d_model, model.h * model.key_size, model.h * model.value_size
     mask = d // 4 if model.dropout else 0  # one byte each
     residual = 2 * d + mask  # the sum that is normalised, and what comes of it
-    attention = 2 * a + 2 * c + residual  # queries, keys, values, context
+    weights = model.h * -(-length // LANES) * LANES if length <= LONGEST else 0  # PyTorch's kernel makes them again
+    attention = 2 * a + 2 * c + weights + residual  # queries, keys, values, context
     feed_forward = model.d_ff + residual
     encoder = model.encoder_layers * (attention + feed_forward)
     decoder = model.decoder_layers * (2 * attention + feed_forward)
@@ -50,8 +52,9 @@ def predicted_peak(config: Config, n_parameters: int, vocab_size: int, processes
     logits = vocab_size * min(PORTION, _positions(config, processes))
     share = n_parameters // processes if config.train.sharded else n_parameters
     width = 4 if config.train.precision == "float32" else 2
-    kept = width * kept_floats(config.model) * _positions(config, processes)
-    return at_start + 3 * 4 * share + int(_ON_THE_WAY * kept) + 3 * 4 * logits + _BUFFERS
+    kept = width * kept_floats(config.model, LONGEST) * _positions(config, processes)
+    gradients = max(1, config.train.lanes)
+    return at_start + (2 + gradients) * 4 * share + int(_ON_THE_WAY * kept) + 3 * 4 * logits + _BUFFERS
 
 
 def fitting(config: Config, n_parameters: int, vocab_size: int, processes: int, at_start: int, free: int) -> Config:

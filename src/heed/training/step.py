@@ -2,11 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
-
-import numpy as np
-import torch
 
 from heed.data.batch import Batch
 from heed.training.learner import Learner
@@ -43,19 +39,15 @@ def train_step(
         Interrupted: `stop_asked` said so, between two micro-batches; nothing has changed.
     """
     config, workers = learner.config.train, learner.workers
-    learner.optimizer.zero_grad()
+    learner.zero_grad()
     smoothed = unsmoothed = 0.0
     for index, batch in enumerate(micro_batches):
         if index and stop_asked():
             raise Interrupted
-        is_last = index == len(micro_batches) - 1
-        _seed_dropout(config.seed, step, index * workers.size + workers.rank)
-        with nullcontext() if is_last else learner.accumulating():
-            loss = learner.loss(batch, adding_up=is_last)
-            # Processes' gradients are averaged, and we want their sum.
-            learner.scaler.scale(loss.smoothed * (workers.size / n_tokens)).backward()  # type: ignore[no-untyped-call]
-        smoothed += float(loss.smoothed.detach())
-        unsmoothed += float(loss.negative_log_likelihood)
+        place = config.seed, step, index * workers.size + workers.rank
+        # Processes' gradients are averaged, and we want their sum.
+        sums = learner.add_gradient(batch, workers.size / n_tokens, place, index == len(micro_batches) - 1)
+        smoothed, unsmoothed = smoothed + sums[0], unsmoothed + sums[1]
     smoothed, unsmoothed = workers.sum(smoothed, unsmoothed)
 
     learner.scaler.unscale_(learner.optimizer)  # type: ignore[arg-type]
@@ -69,8 +61,3 @@ def train_step(
     overflowed = learner.scaler.is_enabled() and math.isfinite(smoothed) and not finite
     perplexity = math.exp(min(unsmoothed / n_tokens, 700.0))
     return StepResult(smoothed / n_tokens, perplexity, n_tokens, norm, rate, finite, overflowed)
-
-
-def _seed_dropout(*place: int) -> None:
-    """Dropout is a pure function of where we are, so there is no random state to save."""
-    torch.manual_seed(int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0] >> np.uint64(1)))

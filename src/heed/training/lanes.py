@@ -1,0 +1,74 @@
+"""A micro-batch in lanes: threads of one process, each with a core and a share of the sentences.
+
+All cores together on one small product after the other spend much of their time waiting for each other; on a product
+each, they do not. The lanes share the weights; each has a gradient of its own, and dropout of its own, so what an
+update learns follows from the number of lanes, and not from which of them is quicker.
+"""
+
+import copy
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import TypeVar
+
+import torch
+
+from heed.config import Config
+from heed.data.batch import Batch
+from heed.training.loss import BatchLoss
+from heed.training.workers import Workers
+
+R = TypeVar("R")
+
+
+def n_lanes(config: Config, workers: Workers) -> int:
+    """How many there will be: `train.lanes`, or one for each core; one where PyTorch shares the work out itself."""
+    train = config.train
+    if workers.size > 1 or workers.device.type != "cpu" or train.compile or train.precision != "float32":
+        return 1
+    return train.lanes or torch.get_num_threads()
+
+
+class Lanes:
+    """The lanes of a training."""
+
+    def __init__(self, loss: BatchLoss, n: int) -> None:
+        self._losses = [loss, *(_sharing_weights(loss) for _ in range(n - 1))]
+        self._weights = [list(one.parameters()) for one in self._losses]
+        threads, barrier = torch.get_num_threads(), Barrier(n)
+        self._pool = ThreadPoolExecutor(
+            n, thread_name_prefix="heed-lane", initializer=_take_threads, initargs=(max(1, threads // n),)
+        )
+        list(self._pool.map(lambda lane: barrier.wait(), range(n)))  # all threads are there
+        torch.set_num_threads(threads)  # the number is also that of threads to come
+
+    def each(self, batch: Batch, work: Callable[[BatchLoss, Batch, int], R]) -> list[R]:
+        """`work(loss, share, lane)` of every lane that has a share of the batch."""
+        shares = batch.shares(len(self._losses))
+        return list(self._pool.map(work, self._losses, shares, range(len(shares))))
+
+    def zero_grad(self) -> None:
+        for weights in self._weights[1:]:
+            for weight in weights:
+                weight.grad = None
+
+    def add_up_gradients(self) -> None:
+        """The first lane's weights, which are those that change, get the sum."""
+        own = self._weights[0]
+        for weights in self._weights[1:]:
+            for mine, its in zip(own, weights, strict=True):
+                if its.grad is not None:
+                    mine.grad = its.grad if mine.grad is None else mine.grad.add_(its.grad)
+                    its.grad = None
+
+
+def _take_threads(n: int) -> None:
+    torch.set_num_threads(n)
+    torch.get_num_threads()  # the first question makes the answer this thread's own
+
+
+def _sharing_weights(loss: BatchLoss) -> BatchLoss:
+    other = copy.deepcopy(loss)
+    for own, its in zip(loss.parameters(), other.parameters(), strict=True):
+        its.data = own.data
+    return other

@@ -1,0 +1,95 @@
+"""Threads that share a micro-batch."""
+
+import pytest
+import torch
+
+from heed.config import Config, TrainConfig
+from heed.data.batch import batch_of_ids
+from heed.training.lanes import Lanes, n_lanes
+from heed.training.learner import Learner
+from heed.training.loss import BatchLoss
+from heed.training.step import train_step
+from heed.training.workers import Workers
+from tests.conftest import VOCABULARY, small_config
+
+ONE = Workers(0, 1, torch.device("cpu"))
+PAIRS = [([3 + i % 7] * (1 + i % 5), [9 + i % 4] * (2 + i % 6)) for i in range(7)]
+
+
+def batch_of(pairs):
+    return batch_of_ids(*zip(*pairs, strict=True))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 9])
+def test_shares_are_the_batch_without_needless_padding(n):
+    batch = batch_of(PAIRS)
+    shares = batch.shares(n)
+    assert len(shares) == min(n, 7)
+    assert sum(share.n_tokens for share in shares) == batch.n_tokens
+    for i, share in enumerate(shares):
+        expected = batch_of(PAIRS[i::n])
+        for name in ("src_BS", "tgt_in_BT", "tgt_out_BT"):
+            assert torch.equal(getattr(share, name), getattr(expected, name)), name
+        assert share.n_tokens == expected.n_tokens
+
+
+def learner(lanes: int, dropout: float = 0.3) -> Learner:
+    return Learner(Config(model=small_config(dropout=dropout), train=TrainConfig(lanes=lanes)), VOCABULARY, ONE)
+
+
+def trained(lanes: int, dropout: float = 0.3) -> list[torch.Tensor]:
+    made = learner(lanes, dropout)
+    made.model.train()
+    for step in range(1, 6):
+        batches = [batch_of(PAIRS[:4]), batch_of(PAIRS[4:])]
+        train_step(made, batches, sum(batch.n_tokens for batch in batches), step)
+    return [weight.detach() for weight in made.model.parameters()]
+
+
+def test_what_is_learnt_is_the_same_every_time():
+    """Bit for bit, whichever lane is quicker."""
+    first, second = trained(3), trained(3)
+    assert all(map(torch.equal, first, second))
+
+
+def test_lanes_drop_for_themselves():
+    one, two = trained(1), trained(2)
+    assert not all(map(torch.equal, one, two))
+    for mine, its in zip(trained(1, dropout=0.0), trained(2, dropout=0.0), strict=True):
+        torch.testing.assert_close(mine, its, atol=1e-5, rtol=1e-4)
+
+
+def test_lanes_have_the_weights_in_common():
+    made = learner(2)
+    loaded = {
+        group: {name: tensor.clone() for name, tensor in tensors.items()} for group, tensors in made.state().items()
+    }
+    train_step(made, [batch_of(PAIRS)], batch_of(PAIRS).n_tokens, 1)
+    addresses = [[weight.data_ptr() for weight in loss.parameters()] for loss in made._lanes._losses]
+    assert addresses[0] == addresses[1]
+    for name, tensor in made.state()["optimizer"].items():
+        loaded["optimizer"][name] = torch.zeros_like(tensor)
+    made.load(loaded, "before")  # and after weights were read in
+    addresses = [[weight.data_ptr() for weight in loss.parameters()] for loss in made._lanes._losses]
+    assert addresses[0] == addresses[1]
+
+
+def test_a_fault_in_a_lane_is_raised():
+    lanes = Lanes(BatchLoss(learner(1).model, 0.1), 2)
+
+    def work(loss, share, lane):
+        if lane == 1:
+            raise MemoryError("no more")
+
+    with pytest.raises(MemoryError, match="no more"):
+        lanes.each(batch_of(PAIRS), work)
+
+
+def test_there_is_a_lane_for_each_thread_unless_the_config_says_otherwise():
+    threads = torch.get_num_threads()
+    assert n_lanes(Config(), ONE) == threads
+    assert n_lanes(Config(train=TrainConfig(lanes=5)), ONE) == 5
+    assert n_lanes(Config(train=TrainConfig(lanes=5)), Workers(0, 2, torch.device("cpu"))) == 1
+    assert n_lanes(Config(train=TrainConfig(lanes=5, compile=True)), ONE) == 1
+    Lanes(BatchLoss(learner(1).model, 0.1), 3)
+    assert torch.get_num_threads() == threads
