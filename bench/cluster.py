@@ -10,10 +10,10 @@ import time
 
 import torch
 
+from heed.allocator import keep_freed_memory
 from heed.config import ModelConfig, preset
 from heed.data.batch import batch_of_ids
 from heed.training.learner import Learner
-from heed.training.memory import keep_freed_memory
 from heed.training.step import train_step
 from heed.training.workers import Workers
 

@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from heed.allocator import keep_freed_memory
 from heed.config import Config, ModelConfig, TrainConfig
 from heed.data.batch import batch_of_ids, pad
 from heed.decode.beam import beam_search
@@ -34,7 +35,7 @@ from heed.model.transformer import Transformer
 from heed.symbols import EOS, PAD, UNK
 from heed.training.learner import Learner
 from heed.training.loss import PORTION
-from heed.training.memory import keep_freed_memory, kept_floats, peak_memory, used_memory
+from heed.training.memory import kept_floats, peak_memory, used_memory
 from heed.training.step import train_step
 from heed.training.workers import Workers
 

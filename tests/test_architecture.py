@@ -1,7 +1,8 @@
 """The map of the code, read from the imports with `ast`.
 
-errors | symbols | bar < lock < durable < config | kernels < text | model | evaluate | grammar
-       < data | decode | translation < checkpoint < run < translator | export < inspect | training < serve | paper | bench < cli
+errors | symbols | bar | allocator < lock < durable < config | kernels < text | model | evaluate | grammar
+       < data | decode | translation < checkpoint < run < translator | export < inspect | training
+       < serve | paper | bench < cli
 """
 
 import ast
@@ -18,7 +19,7 @@ SOURCE = Path(heed.__file__).parent
 
 # A package may import what stands in an earlier row, never a sibling in its own.
 ORDER = [
-    ["errors", "symbols", "bar"],
+    ["errors", "symbols", "bar", "allocator"],
     ["lock"],
     ["durable"],
     ["config", "kernels"],
@@ -32,7 +33,19 @@ ORDER = [
     ["cli"],
 ]
 ROW = {name: row for row, names in enumerate(ORDER) for name in names}
-TORCHLESS = ["errors", "symbols", "bar", "durable", "lock", "config", "text", "evaluate", "grammar", "translation"]
+TORCHLESS = [
+    "errors",
+    "symbols",
+    "bar",
+    "allocator",
+    "durable",
+    "lock",
+    "config",
+    "text",
+    "evaluate",
+    "grammar",
+    "translation",
+]
 FILES = sorted(SOURCE.rglob("*.py"))
 
 

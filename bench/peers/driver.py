@@ -72,7 +72,7 @@ class Running:
         self.processes: list[Process] = []
         self._peers, self._pythons, self._job, self._folder = peers, pythons, job, folder
         self._environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1"}
-        if keep_freed_memory:  # glibc's, as heed.training.memory sets them
+        if keep_freed_memory:  # glibc's, as heed.allocator sets them
             self._environment |= {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "-1"}
 
     def __enter__(self) -> "Running":

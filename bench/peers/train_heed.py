@@ -4,10 +4,10 @@ import torch
 from batches import read_batches
 from turns import UpdateTurns, read_job
 
+from heed.allocator import keep_freed_memory
 from heed.config import config_from_dict
 from heed.data.batch import Batch
 from heed.training.learner import Learner
-from heed.training.memory import keep_freed_memory
 from heed.training.step import train_step
 from heed.training.workers import Workers
 

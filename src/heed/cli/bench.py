@@ -121,10 +121,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _train(args: argparse.Namespace) -> Result:
+    from heed.allocator import keep_freed_memory
     from heed.bench.text import first_pairs
     from heed.bench.training import measure_training
     from heed.config import PRESETS, build_config, parse_overrides, preset, read_config
-    from heed.training.memory import keep_freed_memory
 
     keep_freed_memory()  # as `heed train` does
     if args.config in PRESETS or not Path(args.config).suffix:

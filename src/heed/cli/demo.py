@@ -26,11 +26,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from heed.allocator import keep_freed_memory
     from heed.evaluate import Bleu, score
     from heed.grammar import TYPED_BY_PEOPLE
     from heed.text.lines import read_lines
     from heed.training.loop import train
-    from heed.training.memory import keep_freed_memory
     from heed.translator import load
 
     keep_freed_memory()

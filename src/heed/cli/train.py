@@ -50,9 +50,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _train(args: argparse.Namespace) -> int:
+    from heed.allocator import keep_freed_memory
     from heed.config import Config, build_config, parse_overrides, preset, read_config
     from heed.errors import ConfigError
-    from heed.training.memory import keep_freed_memory
 
     keep_freed_memory()
     files = {

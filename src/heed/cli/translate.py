@@ -186,8 +186,10 @@ def chosen_engine(args: argparse.Namespace, unable: dict[str, bool]) -> "Engine 
 
 def torch_translator(args: argparse.Namespace, instead: TorchInstead) -> "Translator":
     """The reference. What is wrong with the run folder, it says itself."""
+    from heed.allocator import keep_freed_memory
     from heed.translator import load
 
+    keep_freed_memory()
     translator = load(*args.model, checkpoint=args.checkpoint, int8=args.int8)
     if instead.is_news:
         print(f"CTranslate2 cannot be used ({instead.reason}); translating with torch", file=sys.stderr)

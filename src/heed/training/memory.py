@@ -1,7 +1,5 @@
-"""Memory: what a training will need, what there is, and keeping what was freed."""
+"""Memory: what a training will need, and what there is."""
 
-import ctypes
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,27 +9,10 @@ from heed.config import Config, ModelConfig
 from heed.kernels.sentences import LANES, LONGEST
 from heed.training.loss import PORTION
 
-# Of glibc's <malloc.h>.
-_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4
-
 # Measured beside `kept_floats` (bench/results/2026-11-16-memory.md): gradients on their way back, and room between
 # tensors of many sizes; and the libraries' own buffers.
 _ON_THE_WAY, _BUFFERS = 1.35, 40 << 20
 _ROOM = 0.9  # of the free memory may be used
-
-
-def keep_freed_memory() -> None:
-    """Tell glibc's allocator to hand nothing back to the system; elsewhere, do nothing.
-
-    Pages fresh from the system must be zeroed by it first, which costs far more than using them again, and a training
-    step frees and asks for the same large tensors over and over. The process stays at its peak until it ends.
-    """
-    if not sys.platform.startswith("linux"):
-        return
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(_M_MMAP_MAX, 0)
-        mallopt(_M_TRIM_THRESHOLD, -1)
 
 
 def kept_floats(model: ModelConfig, length: int) -> int:
