@@ -15,7 +15,7 @@ def render() -> str:
         "# Every setting",
         "",
         "Made from `src/heed/config.py` by `make docs`. The defaults are the paper's base model; the presets `tiny`,",
-        "`small` and `big` change what the list at the end says. Set one with `--set section.key=value`, or in a TOML",
+        "`swift`, `small` and `big` change what the list at the end says. Set one with `--set section.key=value`, or in a TOML",
         "file:",
         "",
         "```toml",

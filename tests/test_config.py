@@ -67,13 +67,19 @@ def test_tiny_is_the_published_shape() -> None:
     assert train.learning_rate_factor * (128 * 2_000) ** -0.5 == pytest.approx(0.005, rel=0.02)
 
 
+def test_swift_is_tiny_with_a_deep_encoder_and_a_shallow_decoder() -> None:
+    swift, tiny = preset("swift"), preset("tiny")
+    assert (swift.model.encoder_layers, swift.model.decoder_layers, swift.model.norm) == (6, 2, "pre")
+    assert (swift.model.d_model, swift.model.d_ff, swift.train, swift.text) == (128, 256, tiny.train, tiny.text)
+
+
 def test_small_lies_between_tiny_and_base() -> None:
     small = preset("small").model
     assert (small.encoder_layers, small.decoder_layers) == (6, 6)
     assert (small.d_model, small.d_ff, small.h, small.dropout) == (256, 1024, 4, 0.2)
 
 
-@pytest.mark.parametrize("name", ["tiny", "small", "base", "big"])
+@pytest.mark.parametrize("name", ["tiny", "swift", "small", "base", "big"])
 def test_presets_are_whole_and_know_their_name(name: str) -> None:
     assert preset(name).preset == name
     assert build_config(preset(name)) == preset(name)  # contradicts itself nowhere
@@ -81,7 +87,7 @@ def test_presets_are_whole_and_know_their_name(name: str) -> None:
 
 def test_an_unknown_preset() -> None:
     with pytest.raises(
-        ConfigError, match='unknown preset "tinny"; did you mean "tiny"\\?; there are: tiny, small, base, big'
+        ConfigError, match='unknown preset "tinny"; did you mean "tiny"\\?; there are: tiny, swift, small, base, big'
     ):
         preset("tinny")
 
@@ -117,7 +123,7 @@ def test_a_toml_file(tmp_path: Path) -> None:
     assert config.text == tiny().text
 
 
-@pytest.mark.parametrize("name", ["tiny", "small", "base", "big"])
+@pytest.mark.parametrize("name", ["tiny", "swift", "small", "base", "big"])
 def test_there_and_back_through_json(tmp_path: Path, name: str) -> None:
     config = build_config(
         preset(name),
