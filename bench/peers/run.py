@@ -2,6 +2,7 @@
 
     python bench/peers/run.py train --preset tiny
     python bench/peers/run.py train --preset base
+    python bench/peers/run.py train --preset tiny --batch-tokens 25000 --updates 1
     python bench/peers/run.py translate --run runs/x
     python bench/peers/run.py translate --untrained base
 
@@ -53,6 +54,7 @@ def main() -> int:
     verbs = parser.add_subparsers(dest="verb", required=True)
     train = verbs.add_parser("train", help="updates of a training")
     train.add_argument("--preset", choices=list(TRAIN_SIZES), default="tiny")
+    train.add_argument("--batch-tokens", type=int, help="of an update; left out: 4,096 at tiny, 2,048 at base")
     train.add_argument("--updates", type=int, help="in each round")
     train.add_argument(
         "--keep-freed-memory", action="store_true", help="for everybody, as `heed train` does for itself"
@@ -88,7 +90,7 @@ def _train(args: argparse.Namespace, peers: list[Peer], pythons: dict[Peer, Path
     from material import training_job, write_job
 
     batch_tokens, updates, rounds = TRAIN_SIZES[args.preset]
-    job = training_job(DATA, args.preset, batch_tokens, args.updates or updates, folder)
+    job = training_job(DATA, args.preset, args.batch_tokens or batch_tokens, args.updates or updates, folder)
     with Running([PRODUCT, *peers], pythons, write_job(job, folder), folder, args.keep_freed_memory) as running:
         for number in range(1 + (args.rounds or rounds)):
             running.turn(f"round {number}", warm_up=number == 0)

@@ -23,4 +23,5 @@ while True:
     for batch in batches:
         turns.before_update(batch.n_tokens)
         step += 1
-        train_step(learner, [batch], batch.n_tokens, step)
+        n_portions = -(-max(batch.src_BS.numel(), batch.tgt_out_BT.numel()) // learner.config.train.micro_batch_tokens)
+        train_step(learner, batch.shares(n_portions), batch.n_tokens, step)
