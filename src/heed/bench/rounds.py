@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from heed.kernels.library import library
+
 T = TypeVar("T")
 
 
@@ -48,7 +50,8 @@ def machine() -> dict[str, object]:
     """Where this was measured, and how busy it was besides."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     busy = {"load": round(os.getloadavg()[0], 2)} if hasattr(os, "getloadavg") else {}
-    return {"processor": _processor(), "cores": cores, "python": platform.python_version(), **busy}
+    compiled = {"kernels": library() is not None}
+    return {"processor": _processor(), "cores": cores, "python": platform.python_version(), **compiled, **busy}
 
 
 def _processor() -> str:

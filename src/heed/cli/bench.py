@@ -114,6 +114,8 @@ def run(args: argparse.Namespace) -> int:
         print(line)
     load = f", load {here['load']}" if "load" in here else ""
     print(f"\n{here['processor']}, {here['cores']} cores, Python {here['python']}{load}")
+    if not here["kernels"]:
+        print("without the C kernels (no compiler, or HEED_KERNELS=off): docs/performance.md")
     return 0
 
 

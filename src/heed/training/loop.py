@@ -25,6 +25,7 @@ from heed.data.corpus import ParallelText, overlap
 from heed.data.store import PairStore
 from heed.durable import checksum, json_bytes
 from heed.errors import TrainingError
+from heed.kernels.library import library
 from heed.lock import FolderLock
 from heed.model.transformer import Transformer
 from heed.run import RunFolder, load_weights
@@ -346,6 +347,10 @@ class _Training:
             batches_per_epoch=len(self.plan),
             processes=self.workers.size,
         )
+        if self.workers.device.type == "cpu" and library() is None:
+            self.log.say(
+                "without the C kernels (no compiler such as gcc, or HEED_KERNELS=off): slower by a quarter or so"
+            )
         left_out = [
             f"{count:,} pairs {what} (lines {', '.join(map(str, lines))}{', ...' if count > len(lines) else ''})"
             for count, lines, what in (
