@@ -61,13 +61,10 @@ def poison(steps: set[int]) -> None:
         current = step
         return original(learner, micro_batches, n_tokens, step, stop_asked)
 
-    def loss(self, batch, adding_up, original=Learner.loss):
-        found = original(self, batch, adding_up)
-        if current in steps:
-            found.smoothed.register_hook(lambda gradient: gradient * float("inf"))
-        return found
+    def add_gradient(self, batch, scale, place, is_last, original=Learner.add_gradient):
+        return original(self, batch, scale * float("inf") if current in steps else scale, place, is_last)
 
-    loop.train_step, Learner.loss = train_step, loss
+    loop.train_step, Learner.add_gradient = train_step, add_gradient
 
 
 def serve() -> None:
