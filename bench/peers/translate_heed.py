@@ -13,7 +13,9 @@ if "engine" in sys.argv[2:]:
     translator = open_engine(Path(job["run"]), int8="int8" in sys.argv[2:])
 else:
     import heed
+    from heed.allocator import keep_freed_memory
 
+    keep_freed_memory()  # as `heed translate` does
     translator = heed.load(job["run"])
 
 
