@@ -77,7 +77,7 @@ class CompiledDecoder:
         self, layers: Sequence[DecoderLayerWeights], logits_DV: Tensor, last_norm: nn.LayerNorm | None, h: int
     ) -> None:
         """`last_norm`: of a stack of layers with norms before their sub-layers; None: they have them after."""
-        self._kept = layers, logits_DV, last_norm  # what the numbers below point to
+        self._kept = layers, logits_DV, last_norm, h  # what the numbers below point to
         self._library = kernels(logits_DV)
         first = layers[0]
         d_model, vocab_size = logits_DV.shape
@@ -96,6 +96,11 @@ class CompiledDecoder:
                 first.own_norm.eps,
             )
         )
+
+    def with_logits(self, logits_DV: Tensor) -> "CompiledDecoder":
+        """The same layers with the scores of other symbols."""
+        layers, _, last_norm, h = self._kept
+        return CompiledDecoder(layers, logits_DV, last_norm, h)
 
     @staticmethod
     def can_do(logits_DV: Tensor) -> bool:

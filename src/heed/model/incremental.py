@@ -5,6 +5,7 @@ where hypotheses part, are dropped or doubled, only what they see changes. Queri
 come from one product.
 """
 
+import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -106,12 +107,24 @@ class IncrementalDecoder:
     @torch.inference_mode()
     def __init__(self, model: Transformer, product: Callable[..., Product] = float_product) -> None:
         self.model = model
+        self._product = product
         weight_VD, layers = model.embedding.weight, cast("list[DecoderLayer]", model.decoder)
         self._embedded_VD = model.embedding(torch.arange(model.vocab_size, device=weight_VD.device))
         self._compiled = _compiled(model) if product is float_product and CompiledDecoder.can_do(weight_VD) else None
         if self._compiled is None:
             self._layers = [_Layer(layer, product) for layer in layers]
             self._logits = product(weight_VD)
+
+    def restricted(self, symbols_v: Tensor) -> "IncrementalDecoder":
+        """The same decoder, were there no other symbols than these; its ids are their places among them."""
+        other = copy.copy(self)
+        weight_vD = self.model.embedding.weight.index_select(0, symbols_v)
+        other._embedded_VD = self._embedded_VD.index_select(0, symbols_v)
+        if self._compiled is None:
+            other._logits = self._product(weight_vD)
+        else:
+            other._compiled = self._compiled.with_logits(weight_vD.T.contiguous())
+        return other
 
     def start(self, src_BS: Tensor) -> Past:
         memory = self.model.encode(src_BS)
