@@ -11,8 +11,9 @@ import torch
 from heed.config import DecodeConfig
 from heed.data.batch import batch_of_ids, pad
 from heed.data.batching import cut_by_budget
-from heed.decode.ahead import Draft, search_ahead
+from heed.decode.ahead import ahead
 from heed.decode.beam import beam_search
+from heed.decode.draft import Draft, ModelDraft
 from heed.decode.greedy import greedy_search
 from heed.decode.lanes import n_lanes, side_by_side
 from heed.decode.model_step import ModelState, model_step
@@ -29,7 +30,6 @@ from heed.translation import Attention, Translation, beam_and_alpha, best_of, jo
 
 # Source pieces of a batch, times its beam: larger batches are slower, their scores too large for the cores' own memory.
 _PIECES = 4096
-_AHEAD = 3  # symbols guessed at a time
 _SMALL = 256  # up to this width, one core is as quick as several for one sentence's steps
 
 
@@ -65,6 +65,19 @@ class Translator:
             return [IncrementalDecoder(int8_encoder(model), int8_product) for model in self.models]
         return [IncrementalDecoder(model) for model in self.models]
 
+    def as_draft_of(self, other: "Translator") -> Draft:
+        """The (first) model, as who guesses ahead for another translator.
+
+        Raises:
+            DecodeError: they have different vocabularies.
+        """
+        if self.tokenizer.model != other.tokenizer.model:
+            raise DecodeError(
+                "the model that guesses ahead has another vocabulary than the one that translates; "
+                "train it with the other's tokenizer.model (text.tokenizer)"
+            )
+        return ModelDraft(self._decoders[0], (PAD, EOS, UNK))
+
     @property
     def device(self) -> torch.device:
         return self.models[0].embedding.weight.device
@@ -96,7 +109,7 @@ class Translator:
             sampling: draw at random instead of searching.
             prefixes: what each translation must begin with, piece by piece; "" for nothing.
             attention: also return every head's weights, of the first model.
-            draft: who guesses ahead where one text is translated greedily, alone; it changes nothing but the time.
+            draft: who guesses ahead where one text is translated alone; it changes nothing but the time.
             first_number: number of the first text, which names its random stream.
 
         Raises:
@@ -177,11 +190,13 @@ class Translator:
             constraint = None if forced is None else forced_prefix([forced[i] for i in rows], len(self.tokenizer))
             task = Task(limits, PAD, EOS, alpha, constraint, (PAD, UNK), self.device)
             greedy = beam == 1 and sampling is None
-            if draft is not None and greedy and forced is None and len(rows) == len(decoders) == 1:
-                found = search_ahead(decoders[0], src_BS, task, draft, _AHEAD)
-                return [self._translation(ids[rows[0]], [found], attention)]
-            state = EnsembleState([ModelState(decoder.start(src_BS)) for decoder in decoders])
-            step = ensemble([model_step(decoder) for decoder in decoders])
+            if draft is not None and sampling is None and len(rows) == 1:
+                n_guesses = 3 if greedy else 2 * beam
+                begun = [ahead(decoder, src_BS, draft, n_guesses, limits[0]) for decoder in decoders]
+                step, state = ensemble([one for one, _ in begun]), EnsembleState([one for _, one in begun])
+            else:
+                step = ensemble([model_step(decoder) for decoder in decoders])
+                state = EnsembleState([ModelState(decoder.start(src_BS)) for decoder in decoders])
             if sampling is not None:
                 results = sample(step, state, task, sampling, n_best, [numbers[i] for i in rows])
             elif greedy:

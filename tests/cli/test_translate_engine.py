@@ -111,13 +111,25 @@ def test_evaluation_says_who_translated(run: Path, tmp_path: Path, capsys: pytes
     assert exports(run) == ["ctranslate2-float32", "ctranslate2-int8"]
 
 
-def test_guessing_ahead_changes_nothing(run: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("beam", [1, 4])
+def test_guessing_ahead_changes_nothing(run: Path, tmp_path: Path, beam: int) -> None:
     phrases = tmp_path / "phrases.txt"
     phrases.write_text("c b a\nb a\nd d c\n", encoding="utf-8")
-    plain, ahead = (
-        heed("translate", "--model", run, "--engine", "torch", "--greedy", "--scores", *options, given="a b c\n")
-        for options in ([], ["--phrases", phrases])
-    )
-    assert (ahead.code, ahead.out) == (0, plain.out)
-    refused = heed("translate", "--model", run, "--phrases", phrases, given="a b c\n")
-    assert refused.code == 2 and "--phrases goes with --greedy" in refused.err
+    asked = ["translate", "--model", run, "--beam", beam, "--n-best", beam]
+    plain = heed(*asked, "--engine", "torch", given="a b c\n")
+    for options in (["--phrases", phrases], ["--draft", run]):
+        ahead = heed(*asked, *options, given="a b c\n")
+        assert (ahead.code, ahead.out) == (0, plain.out)
+
+
+def test_guesses_that_cannot_be_are_refused(run: Path, trained: Trained, tmp_path: Path) -> None:
+    phrases = tmp_path / "phrases.txt"
+    phrases.write_text("c b a\n", encoding="utf-8")
+    for options, said in [
+        (["--phrases", phrases, "--draft", run], "give one of them"),
+        (["--phrases", phrases, "--sample"], "--phrases does not go with --sample"),
+        (["--draft", run, "--engine", "ctranslate2"], "cannot guess ahead by --draft"),
+        (["--draft", tmp_path], str(tmp_path)),
+    ]:
+        refused = heed("translate", "--model", run, *options, given="a b c\n")
+        assert refused.code != 0 and said in refused.err, refused.err

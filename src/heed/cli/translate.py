@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from heed.decode.draft import Draft
     from heed.export.engine import Engine
     from heed.translation import Translation
     from heed.translator import Translator
@@ -54,7 +55,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--phrases",
         metavar="FILE",
-        help="with --greedy: text in the target language to guess ahead from; same output, fewer passes for lone lines",
+        help="text in the target language to guess ahead from; the same output in fewer passes, for lone lines",
+    )
+    parser.add_argument(
+        "--draft",
+        metavar="FOLDER",
+        help="a smaller run of the same vocabulary to guess ahead; likewise the same output",
     )
     parser.add_argument("--prefixes", metavar="FILE", help="line n is what the translation of line n must begin with")
     parser.add_argument("--json", action="store_true", help="write each line as a JSON object")
@@ -117,6 +123,7 @@ def _translator(args: argparse.Namespace) -> "Callable[[list[str], list[str] | N
             "--sample would draw other samples": args.sample,
             "--prefixes are not forced piece by piece": args.prefixes is not None,
             "it cannot guess ahead from --phrases": args.phrases is not None,
+            "it cannot guess ahead by --draft": args.draft is not None,
         },
     )
     if not isinstance(engine, TorchInstead):
@@ -130,17 +137,29 @@ def _translator(args: argparse.Namespace) -> "Callable[[list[str], list[str] | N
     except ValueError as error:
         raise ConfigError(f"--sample: {error}") from None
     translator = torch_translator(args, engine)
-    draft = None
-    if args.phrases is not None:
-        from heed.decode.ahead import PhraseMemory
-        from heed.text.lines import read_lines
-
-        if options["beam"] != 1:
-            raise ConfigError("--phrases goes with --greedy: with a beam, guessing ahead is not done")
-        draft = PhraseMemory(translator.tokenizer.encode_ids(list(read_lines(args.phrases))))
+    draft = _draft(args, translator)
     return lambda lines, prefixes, number: translator.translate(
         lines, sampling=drawing, prefixes=prefixes, draft=draft, first_number=number, **options
     )
+
+
+def _draft(args: argparse.Namespace, translator: "Translator") -> "Draft | None":
+    """Who guesses ahead, if anybody."""
+    from heed.decode.draft import PhraseMemory
+    from heed.errors import ConfigError
+    from heed.text.lines import read_lines
+    from heed.translator import load
+
+    given = [name for name in ("phrases", "draft") if getattr(args, name) is not None]
+    if len(given) > 1:
+        raise ConfigError("--phrases and --draft both guess ahead; give one of them")
+    if given and args.sample:
+        raise ConfigError(f"--{given[0]} does not go with --sample: what is drawn at random is not guessed")
+    if args.draft is not None:
+        return load(args.draft).as_draft_of(translator)
+    if args.phrases is not None:
+        return PhraseMemory(translator.tokenizer.encode_ids(list(read_lines(args.phrases))))
+    return None
 
 
 # --- who computes -----------------------------------------------------------------------------------------

@@ -1,79 +1,44 @@
-"""Less sequential generation: guess several symbols ahead, and let one pass of the model say how many are right.
+"""Less sequential generation: guess what comes next, and let one pass of the model compute guesses, too.
 
-The paper names it as future work. The result is that of greedy search, guess or no guess: a guess is only taken where
-the model, having seen everything before it, would have written the same symbol. What is won is passes.
+The paper names it as future work. Search asks for one step after the other, as ever, and gets what the model computed
+for exactly what was written: guessed before, or not. So it finds the same, guess or no guess. What is won is passes.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
-from heed.decode.candidates import best_continuations
-from heed.decode.step import Hypothesis, Task
-from heed.model.incremental import IncrementalDecoder, to_add
-
-_CONTEXT = 3  # symbols a guess looks back
-
-
-class Draft(Protocol):
-    """Somebody who guesses."""
-
-    def guess(self, ids: Sequence[int], n: int) -> list[int]:
-        """Up to n symbols to come after these."""
-        ...
+from heed.decode.beginnings import Beginning, Beginnings
+from heed.decode.draft import Draft
+from heed.decode.step import Step
+from heed.model.incremental import IncrementalDecoder
 
 
-class PhraseMemory:
-    """Guesses what most often came next in sequences seen before."""
+@dataclass(frozen=True)
+class AheadState:
+    """The hypotheses of one sentence, and what has been computed for it."""
 
-    def __init__(self, sequences: Iterable[Sequence[int]]) -> None:
-        counts: dict[tuple[int, ...], Counter[int]] = {}
-        for ids in sequences:
-            for end, symbol in enumerate(ids):
-                for begin in range(max(0, end - _CONTEXT), end + 1):
-                    counts.setdefault(tuple(ids[begin:end]), Counter())[symbol] += 1
-        self._next = {context: following.most_common(1)[0][0] for context, following in counts.items()}
+    computed: Beginnings
+    hypotheses: Sequence[Beginning] = ((),)
 
-    def guess(self, ids: Sequence[int], n: int) -> list[int]:
-        known = list(ids[-_CONTEXT:])
-        guessed: list[int] = []
-        while len(guessed) < n and self._next:
-            context = tuple(known[-_CONTEXT:])
-            while context not in self._next:  # the empty one is known
-                context = context[1:]
-            guessed.append(self._next[context])
-            known.append(guessed[-1])
-        return guessed
+    def select(self, sentences_B: Tensor, parents_BW: Tensor) -> "AheadState":
+        return AheadState(self.computed, [self.hypotheses[parent] for parent in parents_BW[0].tolist()])
 
 
-@torch.inference_mode()
-def search_ahead(decoder: IncrementalDecoder, src_1S: Tensor, task: Task, draft: Draft, n_ahead: int) -> Hypothesis:
-    """What greedy search finds for one sentence, in fewer passes."""
-    if len(task.limits) != 1 or task.constraint is not None:
-        raise ValueError("one sentence at a time, without constraints")
-    past, limit = decoder.start(src_1S), task.limits[0]
-    ids: list[int] = []
-    total, newest = 0.0, task.start
-    while True:
-        guesses = draft.guess(ids, min(n_ahead, limit - len(ids) - 1))
-        nodes_1N = torch.tensor([[newest, *guesses]], device=src_1S.device)
-        n_nodes, n_seen = nodes_1N.size(1), past.n_slots
-        position_1N = torch.arange(n_seen, n_seen + n_nodes, device=src_1S.device).unsqueeze(0)
-        before_NM = torch.ones(n_nodes, n_seen + n_nodes, dtype=torch.bool, device=src_1S.device).tril(n_seen)
-        sees_1NM = to_add(before_NM, past.sources[0].k_BSX).unsqueeze(0) if n_nodes > 1 else None
-        logits_N1V = decoder.extend(past, nodes_1N, position_1N, sees_1NM).transpose(0, 1)
-        logprobs_N1, _, symbols_N1 = best_continuations(logits_N1V.new_zeros(n_nodes, 1), logits_N1V, 1, task.never)
-        for k, (logprob, symbol) in enumerate(zip(logprobs_N1[:, 0].tolist(), symbols_N1[:, 0].tolist(), strict=True)):
-            total += logprob
-            if symbol == task.end:
-                return task.hypothesis(ids, total, True)
-            ids.append(symbol)
-            if len(ids) >= limit:
-                return task.hypothesis(ids, total, False)
-            if k < len(guesses) and symbol != guesses[k]:
-                break
-        # What was made of wrong guesses is written over.
-        past.n_slots, newest = len(ids), ids[-1]
+def ahead(
+    decoder: IncrementalDecoder, src_1S: Tensor, draft: Draft, n_guesses: int, limit: int
+) -> tuple[Step[AheadState], AheadState]:
+    """A step for one sentence, with `n_guesses` in each pass, none beyond `limit` symbols; and its first state."""
+    guess = draft.of(src_1S)
+
+    def step(ids_BW: Tensor, state: AheadState) -> tuple[Tensor, AheadState]:
+        computed = state.computed
+        hypotheses = [(*one, symbol) for one, symbol in zip(state.hypotheses, ids_BW[0].tolist(), strict=True)]
+        if any(one not in computed for one in hypotheses):
+            guesses = [one for one in guess(hypotheses, n_guesses) if len(one) <= limit]
+            computed.compute([*hypotheses, *guesses])
+            computed.keep_what_follows(hypotheses)
+        return computed.logits(hypotheses).unsqueeze(0), AheadState(computed, hypotheses)
+
+    return step, AheadState(Beginnings(decoder, src_1S))
