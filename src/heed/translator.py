@@ -1,7 +1,7 @@
 """From texts to translations: order and count kept, whatever the texts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import torch
 from heed.config import DecodeConfig
 from heed.data.batch import batch_of_ids, pad
 from heed.data.batching import cut_by_budget
+from heed.data.shortlist import Shortlist
 from heed.decode.ahead import ahead
 from heed.decode.beam import beam_search
 from heed.decode.draft import Draft, ModelDraft
@@ -42,10 +43,18 @@ class PairScore:
 
 
 class Translator:
-    """One model, or several of one vocabulary that vote together. `int8`: search with weights of 8 bits."""
+    """One model, or several of one vocabulary that vote together.
+
+    `int8`: search with weights of 8 bits. `shortlist`: search among the symbols that are plausible for a batch only.
+    """
 
     def __init__(
-        self, models: Sequence[Transformer], tokenizer: Tokenizer, decode: DecodeConfig, int8: bool = False
+        self,
+        models: Sequence[Transformer],
+        tokenizer: Tokenizer,
+        decode: DecodeConfig,
+        int8: bool = False,
+        shortlist: Shortlist | None = None,
     ) -> None:
         for model in models:
             if model.vocab_size != len(tokenizer):
@@ -57,6 +66,7 @@ class Translator:
         self.tokenizer = tokenizer
         self.decode = decode
         self._int8 = int8
+        self._shortlist = shortlist
 
     @cached_property
     def _decoders(self) -> list[IncrementalDecoder]:
@@ -117,6 +127,8 @@ class Translator:
         """
         if prefixes is not None and len(prefixes) != len(texts):
             raise DecodeError(f"{len(texts)} texts, but {len(prefixes)} prefixes; give one for each, or none")
+        if draft is not None and self._shortlist is not None:
+            raise DecodeError("a draft guesses among all symbols, so it does not go with a shortlist; leave one out")
         beam, alpha = beam_and_alpha(self.decode, beam, alpha, n_best, drawing=sampling is not None)
         limit = self.models[0].config.max_length
         parts = parts_that_fit(texts, self.tokenizer, limit)
@@ -179,7 +191,7 @@ class Translator:
         forced = None if prefixes is None else self.tokenizer.encode_ids(prefixes)
         lengths = np.array([len(one) + 1 for one in ids], dtype=np.int64)
         order = np.argsort(lengths, kind="stable")
-        decoders, lanes = self._decoders, n_lanes(self.device)
+        all_symbols, lanes = self._decoders, n_lanes(self.device)
         a_share = -(-int(lengths.sum()) // lanes)
         budget = min(self.decode.batch_tokens, max(1, _PIECES // beam), a_share)
         bounds = cut_by_budget(lengths[order], budget)
@@ -187,7 +199,14 @@ class Translator:
         def translate_batch(rows: list[int]) -> list[Translation]:
             src_BS = pad([[*ids[i], EOS] for i in rows]).to(self.device)
             limits = [self._output_limit(len(ids[i]) + (len(forced[i]) if forced else 0)) for i in rows]
-            constraint = None if forced is None else forced_prefix([forced[i] for i in rows], len(self.tokenizer))
+            sources, begins = [ids[i] for i in rows], None if forced is None else [forced[i] for i in rows]
+            decoders, listed = all_symbols, None
+            if self._shortlist is not None:  # the search does not notice: to it, these are all symbols
+                listed = self._shortlist.symbols(sources, begins or ())
+                decoders = [one.restricted(torch.from_numpy(listed).to(self.device)) for one in decoders]
+                begins = begins and [np.searchsorted(listed, begin).tolist() for begin in begins]
+            vocab_size = len(self.tokenizer) if listed is None else len(listed)
+            constraint = None if begins is None else forced_prefix(begins, vocab_size)
             task = Task(limits, PAD, EOS, alpha, constraint, (PAD, UNK), self.device)
             greedy = beam == 1 and sampling is None
             if draft is not None and sampling is None and len(rows) == 1:
@@ -203,6 +222,8 @@ class Translator:
                 results = greedy_search(step, state, task)
             else:
                 results = beam_search(step, state, task, beam, n_best)
+            if listed is not None:
+                results = [[replace(one, ids=listed[one.ids].tolist()) for one in several] for several in results]
             return [self._translation(ids[i], several, attention) for i, several in zip(rows, results, strict=True)]
 
         # The longest first: what is left to the end should be short, or one core works and the others wait.
@@ -245,12 +266,14 @@ class Translator:
         return Attention(pieces([*source, EOS]), pieces([*target, EOS]), encoder, decoder, cross)
 
 
-def load(*paths: str | Path, checkpoint: str = "best", int8: bool = False) -> Translator:
+def load(*paths: str | Path, checkpoint: str = "best", int8: bool = False, shortlist: bool = False) -> Translator:
     """The translator in a run folder; several folders of one vocabulary make an ensemble.
 
     Args:
         checkpoint: "best" (by validation), "last", or a folder below `checkpoints/`.
         int8: search with weights of 8 bits: quicker, a little less exact.
+        shortlist: search among the symbols that are plausible for a sentence only, by what `heed shortlist` has
+            written into the (first) folder: quicker, a little less exact.
 
     Raises:
         CheckpointError: a folder is missing or damaged.
@@ -266,4 +289,5 @@ def load(*paths: str | Path, checkpoint: str = "best", int8: bool = False) -> Tr
                 "train the second with the first's tokenizer.model (text.tokenizer)"
             )
     models = [run.load_model(checkpoint) for run in runs]
-    return Translator(models, runs[0].tokenizer, runs[0].config.decode, int8)
+    listed = Shortlist.load(runs[0].shortlist_path, runs[0].tokenizer) if shortlist else None
+    return Translator(models, runs[0].tokenizer, runs[0].config.decode, int8, listed)

@@ -89,7 +89,11 @@ def run(args: argparse.Namespace) -> int:
         model_hash="+".join(read_manifest(path)["sha256"]["model.safetensors"][:12] for path in checkpoints),
         heed_version=heed.__version__,
     )
-    made_by = {"engine": "torch" if engine is translator else "ctranslate2", "weights": "int8" if args.int8 else None}
+    made_by = {
+        "engine": "torch" if engine is translator else "ctranslate2",
+        "weights": "int8" if args.int8 else None,
+        "shortlist": args.shortlist or None,
+    }
     decoding += "|" + join_signature(made_by)
     perplexity = {"perplexity": math.exp(min(nll, 700.0))} if n_tokens else {}
     report(args, args.source, hypotheses, references, decoding, perplexity)

@@ -9,7 +9,21 @@ import sys
 from collections.abc import Sequence
 
 import heed
-from heed.cli import bench, check_resume, demo, doctor, evaluate, export, plot, prepare, runs, score, train, translate
+from heed.cli import (
+    bench,
+    check_resume,
+    demo,
+    doctor,
+    evaluate,
+    export,
+    plot,
+    prepare,
+    runs,
+    score,
+    shortlist,
+    train,
+    translate,
+)
 from heed.errors import ConfigError, HeedError
 
 VERBS = {
@@ -21,6 +35,7 @@ VERBS = {
     "evaluate": evaluate,
     "score": score,
     "export": export,
+    "shortlist": shortlist,
     "runs": runs,
     "plot": plot,
     "bench": bench,

@@ -81,6 +81,11 @@ def configure_model(parser: argparse.ArgumentParser) -> None:
         help="who computes; auto (default) is ctranslate2 where it is installed and can do what is asked, else torch",
     )
     parser.add_argument("--int8", action="store_true", help="weights of 8 bits: quicker, a little less exact")
+    parser.add_argument(
+        "--shortlist",
+        action="store_true",
+        help="score plausible symbols only (heed shortlist says which): quicker, a little less exact",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -155,6 +160,8 @@ def _draft(args: argparse.Namespace, translator: "Translator") -> "Draft | None"
         raise ConfigError("--phrases and --draft both guess ahead; give one of them")
     if given and args.sample:
         raise ConfigError(f"--{given[0]} does not go with --sample: what is drawn at random is not guessed")
+    if given and args.shortlist:
+        raise ConfigError(f"--{given[0]} does not go with --shortlist: it guesses among all symbols; give one of them")
     if args.draft is not None:
         return load(args.draft).as_draft_of(translator)
     if args.phrases is not None:
@@ -187,6 +194,7 @@ def chosen_engine(args: argparse.Namespace, unable: dict[str, bool]) -> "Engine 
     reasons = {
         "it is not installed (pip install 'heed[ctranslate2]')": find_spec("ctranslate2") is None,
         "several models make no ensemble": len(args.model) > 1,
+        "it has no --shortlist": args.shortlist,
         **unable,
     }
     if reason := next((reason for reason, holds in reasons.items() if holds), None):
@@ -209,7 +217,7 @@ def torch_translator(args: argparse.Namespace, instead: TorchInstead) -> "Transl
     from heed.translator import load
 
     keep_freed_memory()
-    translator = load(*args.model, checkpoint=args.checkpoint, int8=args.int8)
+    translator = load(*args.model, checkpoint=args.checkpoint, int8=args.int8, shortlist=args.shortlist)
     if instead.is_news:
         print(f"CTranslate2 cannot be used ({instead.reason}); translating with torch", file=sys.stderr)
     return translator

@@ -28,8 +28,10 @@ class Shortlist:
 
     @classmethod
     def of(cls, lexicon: Lexicon, best: int = BEST, frequent: int = FREQUENT) -> "Shortlist":
-        always = np.zeros(len(lexicon.target_counts), dtype=bool)
-        always[np.argsort(-lexicon.target_counts, kind="stable")[:frequent]] = True
+        counts = lexicon.target_counts
+        always = np.zeros(len(counts), dtype=bool)
+        most = np.argsort(-counts, kind="stable")[:frequent]
+        always[most] = counts[most] > 0  # a small text may not have as many
         always[:N_SPECIAL] = True
         return cls(lexicon.best(best, filler=EOS), always)
 
