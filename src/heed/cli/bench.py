@@ -170,9 +170,11 @@ def _span(seconds: float) -> str:
 
 
 def _translate(args: argparse.Namespace) -> Result:
+    from heed.allocator import keep_freed_memory
     from heed.bench.translating import engines, measure_translating, turns
     from heed.run import RunFolder
 
+    keep_freed_memory()  # as `heed translate` does
     run = RunFolder.open(args.model)
     texts, origin = _texts(args.input, run.config.data.valid_source, args.sentences)
     beam = run.config.decode.beam if args.beam is None else args.beam
