@@ -14,6 +14,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from heed.bench.rounds import in_turns, percentile, rates
+from heed.bench.translating import engines
 from heed.cli.main import main
 from heed.config import ModelConfig
 from heed.model.size import update_operations
@@ -100,19 +101,30 @@ def test_translating(trained: Trained, tmp_path: Path) -> None:
     request = ["bench", "translate", "--model", trained.path, "--input", text, "--rounds", 2, "--single", 7]
     result = found(heed(*request, "--beam", 3, "--json"))
     assert (result["sentences"], result["beam"], result["single"], result["text"]) == (30, 3, 7, str(text))
-    engines = result["engines"]
-    assert list(engines) == ["torch", "torch int8", "ctranslate2", "ctranslate2 int8"]
-    for one in engines.values():
+    sides = result["engines"]
+    assert list(sides) == ["torch", "torch int8", "ctranslate2", "ctranslate2 int8"]
+    for one in sides.values():
         assert len(one["seconds"]) == 2
         same_rates(30, one["seconds"], one["sentences_per_second"])
         same_rates(one["target_tokens"], one["seconds"], one["target_tokens_per_second"])
-        assert one["ratio_to_torch"] == pytest.approx(min(engines["torch"]["seconds"]) / min(one["seconds"]))
+        assert one["ratio_to_torch"] == pytest.approx(min(sides["torch"]["seconds"]) / min(one["seconds"]))
         for kind in ("greedy", "beam"):
             assert 0 < one["latency_seconds"][kind]["p50"] <= one["latency_seconds"][kind]["p95"] < math.inf
     translated = heed("translate", "--model", trained.path, "--beam", 3, "--json", "--input", text)
     pieces = [len(json.loads(line)["pieces"]) + 1 for line in translated.lines if json.loads(line)["source"].strip()]
-    assert engines["torch"]["target_tokens"] == engines["ctranslate2"]["target_tokens"] == sum(pieces)
+    assert sides["torch"]["target_tokens"] == sides["ctranslate2"]["target_tokens"] == sum(pieces)
     fits_the_page(heed(*request), trained.path, text)
+
+
+def test_torch_keeps_its_threads_beside_ctranslate2(trained: Trained) -> None:
+    """CTranslate2 sets the number for the whole process, and torch would be measured with one."""
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        engines(trained.path, "best")
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_translating_the_runs_own_validation_text(trained: Trained, corpus: Path) -> None:

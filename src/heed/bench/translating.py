@@ -5,6 +5,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
+import torch
+
 from heed.bench.rounds import in_turns, percentile, rates, timed
 from heed.export.kept import open_engine
 from heed.translation import Translation
@@ -22,8 +24,10 @@ def engines(path: Path, checkpoint: str) -> dict[str, Engine]:
         "torch int8": load(path, checkpoint=checkpoint, int8=True),
     }
     if find_spec("ctranslate2") is not None:
+        threads = torch.get_num_threads()
         for name, int8 in (("ctranslate2", False), ("ctranslate2 int8", True)):
             found[name] = open_engine(path, checkpoint, int8)
+        torch.set_num_threads(threads)  # CTranslate2 sets its own number for the whole process
     return found
 
 
