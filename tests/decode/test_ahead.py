@@ -252,3 +252,5 @@ def test_what_came_next_most_often_is_guessed():
     # After 3: 4 in 3 of 3, so 3/4; after 7: 4 in 1 of 1, so 1/2; 3/4 x 2/4 is less.
     assert memory.guess([(0, 7), (0, 3)], 2) == [(0, 3, 4), (0, 7, 4)]
     assert PhraseMemory([]).guess([(0, 3)], 5) == []
+    # What followed two times of two (2/3) is likelier than what followed once (1/2).
+    assert PhraseMemory([[3, 4], [7, 8], [7, 8]]).guess([(0, 3), (0, 7)], 1) == [(0, 7, 8)]

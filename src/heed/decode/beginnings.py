@@ -62,6 +62,8 @@ class Beginnings:
         """Forget all but these, which have been computed and are equally long, and what goes on from them."""
         alive, length = set(beginnings), len(beginnings[0])
         self._nodes = {one: node for one, node in self._nodes.items() if one[:length] in alive}
+        if self._past.n_slots <= _SPARE:
+            return
         seen = sorted({slot for node in self._nodes.values() for slot in node.slots})
         if self._past.n_slots > 2 * len(seen) + _SPARE:
             sentences_B, slots_BM = torch.tensor([0], device=self._device), torch.tensor([seen], device=self._device)

@@ -59,7 +59,8 @@ class PhraseMemory:
         while waiting and len(guesses) < n:
             unlikelihood, one = heappop(waiting)
             guesses.append(one)
-            consider_after(one, -unlikelihood)
+            if len(guesses) < n:
+                consider_after(one, -unlikelihood)
         return guesses
 
     def _following(self, one: Beginning) -> list[tuple[int, float]]:
