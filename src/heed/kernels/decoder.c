@@ -2,12 +2,12 @@
    model/incremental.py is the same in PyTorch's terms, and says what is what. Matrices are row after row; a weight is
    d_in x d_out. */
 #include "exponential.h"
+#include "lanes.h"
 
 typedef void Sgemm(
     const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *,
     const float *, const int *, const float *, float *, const int *);
 
-enum { LANES = 16 };
 typedef float Vector __attribute__((vector_size(LANES * sizeof(float))));
 
 static inline Vector vector(const float *x) {

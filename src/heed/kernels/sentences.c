@@ -2,10 +2,12 @@
 
    Scores have a row for each key and a column for each query: a vector holds as many queries as it has lanes, and
    nothing is ever summed up across it. Everything but the softmax is a product of two small matrices. */
-#include "exponential.h"
 #include <float.h>
 
-enum { LANES = 16, ROWS = 4 }; /* of a vector; of a product, to be made at once, since a sum waits for itself */
+#include "exponential.h"
+#include "lanes.h"
+
+enum { ROWS = 4 }; /* of a product, to be made at once, since a sum waits for itself */
 typedef float vector __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
 
 /* Numbers in rows and columns that are so far apart. */

@@ -14,7 +14,7 @@ from heed.kernels.library import kernels, library
 
 # Positions. Twice as many still take no longer than with PyTorch's kernel, but the weights are kept for the gradient.
 LONGEST = 64
-LANES = 16  # as in sentences.c: rows of weights are filled up to whole ones
+LANES = 16  # rows of weights are filled up to whole vectors, of 16 numbers or fewer
 
 
 def attend_sentences(q_BHLK: Tensor, k_BHMK: Tensor, v_BHMC: Tensor, may_attend_B1LM: Tensor | None) -> Tensor:
