@@ -71,7 +71,7 @@ class TrainConfig:
     max_steps: int = 100_000  # updates
     batch_tokens: int = 25_000  # tokens of one update, on the longer side, padding included
     micro_batch_tokens: int = 4_096  # at most this many at a time; more are reached by gradient accumulation
-    lanes: int = 0  # threads that share a micro-batch, with a part of the cores each; 0: one for each core
+    lanes: int = 0  # threads that share a micro-batch, with a part of the cores each; 0: one for each core, if worth it
     warmup_steps: int = 4_000  # steps of rising learning rate, equation (3)
     learning_rate_factor: float = 1.0  # multiplies equation (3)
     adam_beta1: float = 0.9

@@ -87,7 +87,14 @@ def test_a_fault_in_a_lane_is_raised():
 
 def test_there_is_a_lane_for_each_thread_unless_the_config_says_otherwise():
     threads = torch.get_num_threads()
-    assert n_lanes(Config(), ONE) == threads
+    try:
+        torch.set_num_threads(2)
+        assert n_lanes(Config(), ONE) == 2
+        assert n_lanes(Config(train=TrainConfig(batch_tokens=2_000)), ONE) == 1  # not enough for two
+        torch.set_num_threads(64)
+        assert n_lanes(Config(), ONE) == 4
+    finally:
+        torch.set_num_threads(threads)
     assert n_lanes(Config(train=TrainConfig(lanes=5)), ONE) == 5
     assert n_lanes(Config(train=TrainConfig(lanes=5)), Workers(0, 2, torch.device("cpu"))) == 1
     assert n_lanes(Config(train=TrainConfig(lanes=5, compile=True)), ONE) == 1

@@ -21,12 +21,19 @@ from heed.training.workers import Workers
 R = TypeVar("R")
 
 
+_ENOUGH = 1_024  # tokens of a lane: with fewer, products are too small, and each lane's gradient costs as much as ever
+
+
 def n_lanes(config: Config, workers: Workers) -> int:
-    """How many there will be: `train.lanes`, or one for each core; one where PyTorch shares the work out itself."""
+    """How many there will be: `train.lanes`, or one for each core while they have enough to do.
+
+    One where PyTorch shares the work out itself.
+    """
     train = config.train
     if workers.size > 1 or workers.device.type != "cpu" or train.compile or train.precision != "float32":
         return 1
-    return train.lanes or torch.get_num_threads()
+    most = max(1, min(train.batch_tokens, train.micro_batch_tokens) // _ENOUGH)
+    return train.lanes or min(torch.get_num_threads(), most)
 
 
 class Lanes:
