@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from heed.config import Config, ModelConfig, TrainConfig, build_config, tiny
+from heed.kernels.sentences import LONGEST
 from heed.training.memory import fitting, kept_floats, predicted_peak
 from tests.cli.conftest import COMMAND, ENVIRONMENT, write_lines
 
@@ -135,7 +136,7 @@ def test_the_smallest_portion_holds_the_longest_sentence() -> None:
 def test_processes_share_a_batch_and_shards_a_model() -> None:
     config = Config(train=TrainConfig(batch_tokens=8000, micro_batch_tokens=8000))
     one, two = (predicted_peak(config, 10**8, 40_000, processes, 0) for processes in (1, 2))
-    assert one - two == pytest.approx(1.35 * 4 * kept_floats(config.model) * 4000, rel=1e-6)
+    assert one - two == pytest.approx(1.35 * 4 * kept_floats(config.model, LONGEST) * 4000, rel=1e-6)
     sharded = Config(train=TrainConfig(batch_tokens=8000, micro_batch_tokens=8000, sharded=True))
     assert two - predicted_peak(sharded, 10**8, 40_000, 2, 0) == 12 * 10**8 // 2
 
