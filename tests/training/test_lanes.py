@@ -90,9 +90,9 @@ def test_there_is_a_lane_for_each_thread_unless_the_config_says_otherwise():
     try:
         torch.set_num_threads(2)
         assert n_lanes(Config(), ONE) == 2
-        assert n_lanes(Config(train=TrainConfig(batch_tokens=2_000)), ONE) == 1  # not enough for two
+        assert n_lanes(Config(train=TrainConfig(batch_tokens=1_000)), ONE) == 1  # not enough for two
         torch.set_num_threads(64)
-        assert n_lanes(Config(), ONE) == 4
+        assert n_lanes(Config(), ONE) == 8
     finally:
         torch.set_num_threads(threads)
     assert n_lanes(Config(train=TrainConfig(lanes=5)), ONE) == 5

@@ -21,7 +21,7 @@ from heed.training.workers import Workers
 R = TypeVar("R")
 
 
-_ENOUGH = 1_024  # tokens of a lane: with fewer, products are too small, and each lane's gradient costs as much as ever
+_ENOUGH = 512  # tokens of a lane: with fewer, products are too small, and each lane's gradient costs as much as ever
 
 
 def n_lanes(config: Config, workers: Workers) -> int:
