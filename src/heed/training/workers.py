@@ -6,6 +6,7 @@ disk) is told to the others here, and each message is a meeting point all proces
 
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ T = TypeVar("T")
 
 # Preparing a large corpus takes the first process hours, while the others wait.
 _PATIENCE = timedelta(days=7)
+_LET_GO = 0.2  # seconds for threads to end what they are at
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,9 @@ def all_workers() -> Iterator[Workers]:
         ) from error
     finally:
         if dist.is_initialized():
+            # A thread of gloo's may still hold the tensors of the last sum, and needs Python's lock to let go of them.
+            # Whoever frees the group meanwhile has that lock, and waits for the thread: both for ever.
+            time.sleep(_LET_GO)
             dist.destroy_process_group()
 
 
