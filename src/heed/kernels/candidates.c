@@ -1,7 +1,8 @@
 /* The best continuations of hypotheses, in one go over the scores of all symbols. */
 #include "exponential.h"
+#include "highest.h"
 
-enum { GROUPS = 256 }; /* group g is symbols g, g + 256, g + 512, ...: the highest of all are found side by side */
+enum { GROUPS = 256 };
 
 static int is_among(long one, const long *several, long n) {
     for (long i = 0; i < n; i++)
@@ -18,15 +19,8 @@ void heed_best_continuations(
         for (long i = 0; i < n; i++) totals[i] = -INFINITY, parents[i] = symbols[i] = 0;
         for (long w = 0; w < width; w++) {
             const float *x = logits + (b * width + w) * vocab_size;
-            float highest_of[GROUPS], highest = -INFINITY, sum = 0;
-            for (long g = 0; g < GROUPS; g++) highest_of[g] = -INFINITY;
-            long begin = 0;
-            for (; begin + GROUPS <= vocab_size; begin += GROUPS)
-                for (long g = 0; g < GROUPS; g++)
-                    highest_of[g] = x[begin + g] > highest_of[g] ? x[begin + g] : highest_of[g];
-            for (long g = 0; g < vocab_size - begin; g++)
-                highest_of[g] = x[begin + g] > highest_of[g] ? x[begin + g] : highest_of[g];
-            for (long g = 0; g < GROUPS; g++) highest = highest_of[g] > highest ? highest_of[g] : highest;
+            float highest_of[GROUPS], sum = 0;
+            const float highest = highest_in_groups(x, vocab_size, highest_of, GROUPS);
             for (long v = 0; v < vocab_size; v++) sum += exponential(x[v] - highest);
             const float start = live[b * width + w] - (highest + logf(sum));
 
