@@ -2,15 +2,14 @@
 
 import copy
 
-import numpy as np
 import pytest
 import torch
 
 from heed.config import ModelConfig
-from heed.decode.model_step import ModelState, model_step
 from heed.kernels.decoder import CompiledDecoder
 from heed.model.incremental import IncrementalDecoder, to_add
 from heed.model.transformer import Transformer
+from tests.model.hypotheses import walk
 
 SHAPES = {
     "post": ModelConfig(encoder_layers=1, decoder_layers=2, d_model=64, d_ff=96, h=2),
@@ -61,24 +60,8 @@ def test_decoding_in_portions_equals_the_plain_model(model, portions):
 
 @torch.inference_mode()
 def test_hypotheses_that_part_and_merge_each_see_their_own_past(model):
-    random = np.random.default_rng(5)
-    src, n_steps, width = ids(3, 9), 25, 4
+    src = ids(3, 9)
     src[1, 4:] = 0
-    decoder, plain = IncrementalDecoder(model), copy.deepcopy(model).double()
-    step, state = model_step(decoder), ModelState(decoder.start(src))
-    past, kept = [[[0]] for _ in range(3)], [0, 1, 2]
-    for t in range(n_steps):
-        newest = torch.tensor([[one[-1] for one in several] for several in past])
-        logits, state = step(newest, state)
-        if t % 6 == 1 or t == n_steps - 1:
-            for b, several in enumerate(past):
-                for w, one in enumerate(several):
-                    near(logits[b, w], plain(src[kept[b] : kept[b] + 1], torch.tensor([one]))[0, -1])
-        rows = [0, 2] if t == 12 else list(range(len(past)))  # a sentence leaves
-        parents = random.integers(0, len(past[0]), (len(rows), width))
-        state = state.select(torch.tensor(rows), torch.from_numpy(parents))
-        past = [
-            [[*past[row][parent], int(random.integers(3, 37))] for parent in several]
-            for row, several in zip(rows, parents.tolist(), strict=True)
-        ]
-        kept = [kept[row] for row in rows]
+    plain = copy.deepcopy(model).double()
+    for logits, source, past in walk(IncrementalDecoder(model), src, 37):
+        near(logits, plain(source, past)[0, -1])

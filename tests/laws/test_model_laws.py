@@ -1,14 +1,13 @@
 """What must hold of any Transformer, whatever its weights."""
 
-import numpy as np
 import pytest
 import torch
 
-from heed.decode.model_step import ModelState, model_step
 from heed.model.attention import attention, fused_attention
 from heed.model.incremental import IncrementalDecoder, to_add
 from heed.model.transformer import AttentionWeights
 from tests.conftest import VOCABULARY
+from tests.model.hypotheses import walk
 
 
 def ids(*shape, seed=0):
@@ -97,26 +96,7 @@ def test_decoding_in_portions_equals_decoding_at_once(model, portions):
 @torch.no_grad()
 def test_hypotheses_that_part_and_merge_each_see_their_own_past(model):
     """Many more slots than there is room for at first; after some steps, a plain pass over each hypothesis's past."""
-    random = np.random.default_rng(5)
-    src, n_steps, width = ids(3, 9), 25, 4
+    src = ids(3, 9)
     src[1, 4:] = 0
-    decoder = IncrementalDecoder(model)
-    step, state = model_step(decoder), ModelState(decoder.start(src))
-    past = [[[0]] for _ in range(3)]
-    kept = list(range(3))
-    for t in range(n_steps):
-        newest = torch.tensor([[one[-1] for one in several] for several in past])
-        logits, state = step(newest, state)
-        if t % 6 == 1 or t == n_steps - 1:
-            for b, several in enumerate(past):
-                for w, one in enumerate(several):
-                    plain = model(src[kept[b] : kept[b] + 1], torch.tensor([one]))[0, -1]
-                    torch.testing.assert_close(logits[b, w], plain, atol=1e-10, rtol=0)
-        rows = [0, 2] if t == 12 else list(range(len(past)))  # a sentence leaves
-        parents = random.integers(0, len(past[0]), (len(rows), width))
-        state = state.select(torch.tensor(rows), torch.from_numpy(parents))
-        past = [
-            [[*past[row][parent], int(random.integers(3, 11))] for parent in several]
-            for row, several in zip(rows, parents.tolist(), strict=True)
-        ]
-        kept = [kept[row] for row in rows]
+    for logits, source, past in walk(IncrementalDecoder(model), src, 11):
+        torch.testing.assert_close(logits, model(source, past)[0, -1], atol=1e-10, rtol=0)

@@ -1,0 +1,34 @@
+"""Hypotheses that part and merge, as a search's do, and a sentence that leaves: what the decoder says of each."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from heed.decode.model_step import ModelState, model_step
+from heed.model.incremental import IncrementalDecoder
+
+STEPS, WIDTH = 25, 4  # many more slots than there is room for at first
+
+
+def walk(decoder: IncrementalDecoder, src_BS: Tensor, vocabulary: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Of some steps and every hypothesis then: the logits of what comes next, its source_1S, and its past_1T."""
+    random = np.random.default_rng(5)
+    step, state = model_step(decoder), ModelState(decoder.start(src_BS))
+    past, kept = [[[0]] for _ in range(3)], [0, 1, 2]
+    for t in range(STEPS):
+        newest = torch.tensor([[one[-1] for one in several] for several in past])
+        logits, state = step(newest, state)
+        if t % 6 == 1 or t == STEPS - 1:
+            for b, several in enumerate(past):
+                for w, one in enumerate(several):
+                    yield logits[b, w], src_BS[kept[b] : kept[b] + 1], torch.tensor([one])
+        rows = [0, 2] if t == 12 else list(range(len(past)))  # a sentence leaves
+        parents = random.integers(0, len(past[0]), (len(rows), WIDTH))
+        state = state.select(torch.tensor(rows), torch.from_numpy(parents))
+        past = [
+            [[*past[row][parent], int(random.integers(3, vocabulary))] for parent in several]
+            for row, several in zip(rows, parents.tolist(), strict=True)
+        ]
+        kept = [kept[row] for row in rows]
