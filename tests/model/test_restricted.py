@@ -6,7 +6,7 @@ import torch
 from heed.config import ModelConfig
 from heed.kernels.decoder import CompiledDecoder
 from heed.model.incremental import IncrementalDecoder
-from heed.model.int8 import int8_encoder, int8_product
+from heed.model.int8 import ByPyTorch, Compiled, int8_encoder
 from heed.model.transformer import Transformer
 
 SYMBOLS = torch.tensor([0, 1, 2, 7, 11, 30, 49])
@@ -17,19 +17,20 @@ def decoders() -> dict[str, IncrementalDecoder]:
     model = Transformer(ModelConfig(encoder_layers=1, decoder_layers=2, d_model=32, d_ff=64, h=4), 50).eval()
     made = {
         "float64": IncrementalDecoder(Transformer(model.config, 50).double().eval()),  # never compiled
-        "int8": IncrementalDecoder(int8_encoder(model), int8_product),
+        "int8": IncrementalDecoder(int8_encoder(model), ByPyTorch),
     }
     if CompiledDecoder.can_do(model.embedding.weight):
         made["compiled"] = IncrementalDecoder(model)
+        made["compiled int8"] = IncrementalDecoder(int8_encoder(model), Compiled)
     return made
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("kind", ["float64", "int8", "compiled"])
+@pytest.mark.parametrize("kind", ["float64", "int8", "compiled", "compiled int8"])
 def test_its_logits_are_those_of_the_whole(kind: str) -> None:
     if (whole := decoders().get(kind)) is None:
         pytest.skip("no compiler")
-    assert (whole._compiled is not None) == (kind == "compiled")
+    assert (whole._compiled is not None) == kind.startswith("compiled")
     few = whole.restricted(SYMBOLS)
     src = torch.randint(3, 50, (3, 6), generator=torch.Generator().manual_seed(2))
     pasts = whole.start(src), few.start(src)

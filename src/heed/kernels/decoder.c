@@ -1,7 +1,8 @@
-/* The decoder a few positions at a time: all its layers in one call, with the matrix products of PyTorch's own library.
-   model/incremental.py is the same in PyTorch's terms, and says what is what. Matrices are row after row; a weight is
-   d_in x d_out. */
+/* The decoder a few positions at a time: all its layers in one call, with the matrix products of PyTorch's own library,
+   or those of 8 bits. model/incremental.py is the same in PyTorch's terms, and says what is what. Matrices are row after
+   row; a weight is d_in x d_out. */
 #include "exponential.h"
+#include "int8.h"
 #include "lanes.h"
 
 typedef void Sgemm(
@@ -20,15 +21,21 @@ typedef struct {
     const float *gain, *bias;
 } Norm;
 
+typedef struct { /* one or the other */
+    const float *numbers;
+    Int8Weight int8;
+} Weight;
+
 typedef struct {
-    const float *own_qkv, *own_out, *cross_q, *cross_out, *w_1, *b_1, *w_2, *b_2;
+    Weight own_qkv, own_out, cross_q, cross_out, w_1, w_2;
+    const float *b_1, *b_2;
     Norm own_norm, cross_norm, feed_forward_norm;
 } Layer;
 
 typedef struct {
     Sgemm *sgemm;
     const Layer *layers;
-    const float *logits;
+    Weight logits;
     Norm last_norm; /* of a stack of layers with norms before */
     long n_layers, d_model, d_ff, h, d_k, d_v, vocab_size, post;
     float epsilon;
@@ -44,12 +51,16 @@ typedef struct { /* 0 where a slot may be seen; so far apart are sentences, and 
     long sentence, query;
 } Mask;
 
-/* y = x · weight */
+/* y = x · weight; `room` is what 8 bits want. */
 static void product(
-    const Decoder *decoder, const float *x, const float *weight, float *y, long rows, long in, long out) {
+    const Decoder *decoder, const float *x, const Weight *weight, float *y, long rows, long in, long out, float *room) {
+    if (!weight->numbers) {
+        heed_int8_product(x, &weight->int8, 0, y, rows, in, out, room);
+        return;
+    }
     const int m = (int)out, n = (int)rows, k = (int)in;
     const float one = 1, zero = 0;
-    decoder->sgemm("N", "N", &m, &n, &k, &one, weight, &m, x, &k, &zero, y, &m);
+    decoder->sgemm("N", "N", &m, &n, &k, &one, weight->numbers, &m, x, &k, &zero, y, &m);
 }
 
 static void normalize(const float *x, float *y, Norm norm, long rows, long d, float epsilon) {
@@ -155,16 +166,17 @@ static void attend(
 
 /* From x_RD, the embedded newest symbols of n_queries nodes of each sentence, to logits_RV; x is used up. The nodes' own
    keys and values go into the slots after `n_slots`, of `capacity` for each sentence; `sees` includes them. `room` is for a row's
-   numbers of its input seen, output, context and the widest inner product each, and what `attend` wants. */
+   numbers of its input seen, output, context and the widest inner product each, and what `attend` or a product of 8 bits
+   wants. */
 void heed_decode(
     const Decoder *decoder, float *x, const Past *pasts, const Mask *sees, const Mask *source_sees, long n_sentences,
     long n_queries, long n_slots, long capacity, long n_source, float *room, float *logits) {
     const long rows = n_sentences * n_queries, d = decoder->d_model, d_ff = decoder->d_ff;
     const long keys = decoder->h * decoder->d_k, values = decoder->h * decoder->d_v, qkv_row = 2 * keys + values;
     float *seen = room, *y = seen + rows * d, *context = y + rows * d, *wide = context + rows * values;
-    float *attending = wide + rows * (qkv_row > d_ff ? qkv_row : d_ff);
+    float *spare = wide + rows * (qkv_row > d_ff ? qkv_row : d_ff);
     for (const Layer *layer = decoder->layers; layer < decoder->layers + decoder->n_layers; layer++, pasts++) {
-        product(decoder, before(decoder, x, seen, layer->own_norm, rows), layer->own_qkv, wide, rows, d, qkv_row);
+        product(decoder, before(decoder, x, seen, layer->own_norm, rows), &layer->own_qkv, wide, rows, d, qkv_row, spare);
         for (long b = 0; b < n_sentences; b++)
             for (long i = 0; i < n_queries; i++) {
                 const float *own = wide + (b * n_queries + i) * qkv_row;
@@ -173,29 +185,29 @@ void heed_decode(
             }
         attend(
             decoder, wide, qkv_row, pasts->k, pasts->v, capacity, *sees, n_sentences, n_queries, n_slots + n_queries,
-            attending, context);
-        product(decoder, context, layer->own_out, y, rows, values, d);
+            spare, context);
+        product(decoder, context, &layer->own_out, y, rows, values, d, spare);
         after(decoder, x, y, layer->own_norm, rows);
 
-        product(decoder, before(decoder, x, seen, layer->cross_norm, rows), layer->cross_q, wide, rows, d, keys);
+        product(decoder, before(decoder, x, seen, layer->cross_norm, rows), &layer->cross_q, wide, rows, d, keys, spare);
         attend(
             decoder, wide, keys, pasts->source_k, pasts->source_v, n_source, *source_sees, n_sentences, n_queries,
-            n_source, attending, context);
-        product(decoder, context, layer->cross_out, y, rows, values, d);
+            n_source, spare, context);
+        product(decoder, context, &layer->cross_out, y, rows, values, d, spare);
         after(decoder, x, y, layer->cross_norm, rows);
 
         const float *x_seen = before(decoder, x, seen, layer->feed_forward_norm, rows);
-        product(decoder, x_seen, layer->w_1, wide, rows, d, d_ff);
+        product(decoder, x_seen, &layer->w_1, wide, rows, d, d_ff, spare);
         for (long r = 0; r < rows; r++)
             for (long c = 0; c < d_ff; c++) {
                 const float sum = wide[r * d_ff + c] + layer->b_1[c];
                 wide[r * d_ff + c] = sum < 0 ? 0 : sum;
             }
-        product(decoder, wide, layer->w_2, y, rows, d_ff, d);
+        product(decoder, wide, &layer->w_2, y, rows, d_ff, d, spare);
         for (long r = 0; r < rows; r++)
             for (long c = 0; c < d; c++) y[r * d + c] += layer->b_2[c];
         after(decoder, x, y, layer->feed_forward_norm, rows);
     }
     const float *last = before(decoder, x, seen, decoder->last_norm, rows);
-    product(decoder, last, decoder->logits, logits, rows, d, decoder->vocab_size);
+    product(decoder, last, &decoder->logits, logits, rows, d, decoder->vocab_size, spare);
 }

@@ -9,25 +9,36 @@ import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
+from typing import Protocol, cast
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from heed.kernels.decoder import CompiledDecoder, DecoderLayerWeights, LayerPast
+from heed.kernels.decoder import CompiledDecoder, DecoderLayerWeights, LayerPast, Weight
 from heed.model.layers import DecoderLayer, Residual
 from heed.model.transformer import Transformer
 
-Product = Callable[[Tensor], Tensor]  # x to x · weightᵀ + bias
 _ROOM = 64  # slots to begin with
 
 
-def float_product(weight: Tensor, bias: Tensor | None = None) -> Product:
-    transposed = weight.T.contiguous()  # for few rows, that way round is up to twice as fast
-    if bias is None:
-        return lambda x: torch.mm(x, transposed)
-    return lambda x: torch.addmm(bias, x, transposed)
+class Product(Protocol):
+    """x_RI to x · weightᵀ + bias."""
+
+    @property
+    def weight(self) -> Weight:
+        """As the product wants it; the compiled decoder knows which it can do."""
+
+    def __call__(self, x_RI: Tensor, /) -> Tensor: ...
+
+
+class FloatProduct:
+    def __init__(self, weight_OI: Tensor, bias_O: Tensor | None = None) -> None:
+        self.weight = weight_OI.T.contiguous()  # for few rows, that way round is up to twice as fast
+        self._bias_O = bias_O
+
+    def __call__(self, x_RI: Tensor, /) -> Tensor:
+        return torch.mm(x_RI, self.weight) if self._bias_O is None else torch.addmm(self._bias_O, x_RI, self.weight)
 
 
 @dataclass(frozen=True)
@@ -105,25 +116,28 @@ class IncrementalDecoder:
     """A model's decoder, without dropout. `product` makes the matrix products with its weights."""
 
     @torch.inference_mode()
-    def __init__(self, model: Transformer, product: Callable[..., Product] = float_product) -> None:
+    def __init__(self, model: Transformer, product: Callable[..., Product] = FloatProduct) -> None:
         self.model = model
         self._product = product
         weight_VD, layers = model.embedding.weight, cast("list[DecoderLayer]", model.decoder)
         self._embedded_VD = model.embedding(torch.arange(model.vocab_size, device=weight_VD.device))
-        self._compiled = _compiled(model) if product is float_product and CompiledDecoder.can_do(weight_VD) else None
-        if self._compiled is None:
-            self._layers = [_Layer(layer, product) for layer in layers]
-            self._logits = product(weight_VD)
+        self._layers = [_Layer(layer, product) for layer in layers]
+        self._logits = product(weight_VD)
+        self._compiled = self._compile() if CompiledDecoder.can_do(self._logits.weight) else None
+
+    def _compile(self) -> CompiledDecoder:
+        norm = self.model.decoder_norm
+        last_norm = norm if isinstance(norm, nn.LayerNorm) else None
+        layers = [layer.weights() for layer in self._layers]
+        return CompiledDecoder(layers, self._logits.weight, last_norm, self.model.config.h)
 
     def restricted(self, symbols_v: Tensor) -> "IncrementalDecoder":
         """The same decoder, were there no other symbols than these; its ids are their places among them."""
         other = copy.copy(self)
         weight_vD = self.model.embedding.weight.index_select(0, symbols_v)
         other._embedded_VD = self._embedded_VD.index_select(0, symbols_v)
-        if self._compiled is None:
-            other._logits = self._product(weight_vD)
-        else:
-            other._compiled = self._compiled.with_logits(weight_vD.T.contiguous())
+        other._logits = self._product(weight_vD)
+        other._compiled = self._compiled and self._compiled.with_logits(other._logits.weight)
         return other
 
     def start(self, src_BS: Tensor) -> Past:
@@ -176,6 +190,22 @@ class _Layer:
         self._w_1 = product(feed_forward.w_1.weight, feed_forward.w_1.bias)
         self._w_2 = product(feed_forward.w_2.weight, feed_forward.w_2.bias)
 
+    def weights(self) -> DecoderLayerWeights:
+        layer = self._layer
+        return DecoderLayerWeights(
+            self._own_qkv.weight,
+            self._own_out.weight,
+            self._cross_q.weight,
+            self._cross_out.weight,
+            self._w_1.weight,
+            self._w_2.weight,
+            b_1=layer.feed_forward.w_1.bias,
+            b_2=layer.feed_forward.w_2.bias,
+            own_norm=layer.self_attention_residual.norm,
+            cross_norm=layer.cross_attention_residual.norm,
+            feed_forward_norm=layer.feed_forward_residual.norm,
+        )
+
     def __call__(self, x_RD: Tensor, past: Past, number: int, sees_B1NM: Tensor | None) -> Tensor:
         around, n_sentences = self._layer.self_attention_residual, past.n_sentences
         qkv_BNX = self._own_qkv(_before(around, x_RD)).view(n_sentences, -1, sum(self._sizes))
@@ -212,28 +242,6 @@ def _after(around: Residual, x_RD: Tensor, y_RD: Tensor) -> Tensor:
 def _normalized(around: Residual, x_RD: Tensor) -> Tensor:
     norm = around.norm  # without the cost of calling a module
     return torch.layer_norm(x_RD, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
-
-
-def _compiled(model: Transformer) -> CompiledDecoder:
-    def weights(layer: DecoderLayer) -> DecoderLayerWeights:
-        own, cross, feed_forward = layer.self_attention, layer.cross_attention, layer.feed_forward
-        return DecoderLayerWeights(
-            own_qkv=torch.cat([w.weight for w in (own.w_q, own.w_k, own.w_v)]).T.contiguous(),
-            own_out=own.w_o.weight.T.contiguous(),
-            cross_q=cross.w_q.weight.T.contiguous(),
-            cross_out=cross.w_o.weight.T.contiguous(),
-            w_1=feed_forward.w_1.weight.T.contiguous(),
-            b_1=feed_forward.w_1.bias,
-            w_2=feed_forward.w_2.weight.T.contiguous(),
-            b_2=feed_forward.w_2.bias,
-            own_norm=layer.self_attention_residual.norm,
-            cross_norm=layer.cross_attention_residual.norm,
-            feed_forward_norm=layer.feed_forward_residual.norm,
-        )
-
-    layers = [weights(layer) for layer in cast("list[DecoderLayer]", model.decoder)]
-    last_norm = model.decoder_norm if isinstance(model.decoder_norm, nn.LayerNorm) else None
-    return CompiledDecoder(layers, model.embedding.weight.T.contiguous(), last_norm, model.config.h)
 
 
 def to_add(may_attend: Tensor, like: Tensor) -> Tensor:

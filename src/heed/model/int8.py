@@ -10,31 +10,52 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from heed.kernels import int8
+from heed.kernels.library import kernels
 from heed.model.incremental import Product
 from heed.model.layers import DecoderLayer, EncoderLayer
 from heed.model.transformer import Transformer
 
 _MOST = 127  # of the steps on either side of zero
 _ZERO = 128  # oneDNN wants numbers without sign on the left
+_LEAST = 1e-30  # a row's largest number; below, _MOST / it were infinite
 
 
-def int8_product(weight: Tensor, bias: Tensor | None = None) -> Product:
+def int8_product(weight_OI: Tensor, bias_O: Tensor | None = None) -> Product:
     """x · weightᵀ + bias, with the weight rounded once and x each time."""
-    scale_O = weight.abs().amax(1).clamp_min(torch.finfo(weight.dtype).tiny) / _MOST
-    rounded_OI = (weight / scale_O.unsqueeze(1)).round().to(torch.int8)
-    packed = torch.ops.onednn.qlinear_prepack(rounded_OI, None)
-    zeros_O = torch.zeros(len(scale_O), dtype=torch.int32)
+    kind = ByPyTorch if kernels(weight_OI) is None else Compiled
+    return kind(weight_OI, bias_O)
 
-    def product(x_RI: Tensor) -> Tensor:
-        largest_R1 = x_RI.abs().amax(1, keepdim=True).clamp_min_(torch.finfo(x_RI.dtype).tiny)
-        rounded_RI = (x_RI * (_MOST / largest_R1)).round_().add_(_ZERO).to(torch.uint8)
-        y_RO: Tensor = torch.ops.onednn.qlinear_pointwise(
-            rounded_RI, 1 / _MOST, _ZERO, packed, scale_O, zeros_O, None, 1.0, 0, torch.float32, "none", [], ""
-        )
+
+def _rounded(weight_OI: Tensor) -> tuple[Tensor, Tensor]:
+    """The weight in steps, and their size in each row."""
+    scale_O = weight_OI.abs().amax(1).clamp_min_(_LEAST).div_(_MOST)
+    return (weight_OI / scale_O.unsqueeze(1)).round_().to(torch.int8), scale_O
+
+
+class Compiled:
+    def __init__(self, weight_OI: Tensor, bias_O: Tensor | None = None) -> None:
+        self.weight, self._bias_O = int8.Int8Weight(*_rounded(weight_OI)), bias_O
+
+    def __call__(self, x_RI: Tensor, /) -> Tensor:
+        return int8.int8_product(x_RI, self.weight, self._bias_O)
+
+
+class ByPyTorch:
+    """The same where there is no compiler."""
+
+    def __init__(self, weight_OI: Tensor, bias_O: Tensor | None = None) -> None:
+        steps_OI, self._scale_O = _rounded(weight_OI)
+        self.weight: Tensor = torch.ops.onednn.qlinear_prepack(steps_OI, None)
+        self._zero_O, self._bias_O = torch.zeros(len(steps_OI), dtype=torch.int32), bias_O
+
+    def __call__(self, x_RI: Tensor, /) -> Tensor:
+        largest_R1 = x_RI.abs().amax(1, keepdim=True).clamp_min_(_LEAST)
+        steps_RI = (x_RI * (_MOST / largest_R1)).round_().add_(_ZERO).to(torch.uint8)
+        x, weight = (steps_RI, 1 / _MOST, _ZERO), (self.weight, self._scale_O, self._zero_O)
+        y_RO: Tensor = torch.ops.onednn.qlinear_pointwise(*x, *weight, None, 1.0, 0, torch.float32, "none", [], "")
         y_RO.mul_(largest_R1)
-        return y_RO if bias is None else y_RO.add_(bias)
-
-    return product
+        return y_RO if self._bias_O is None else y_RO.add_(self._bias_O)
 
 
 class _Int8Linear(nn.Module):
@@ -49,7 +70,7 @@ class _Int8Linear(nn.Module):
 @torch.inference_mode()
 def int8_encoder(model: Transformer) -> Transformer:
     """A copy of the model whose encoder, and the keys and values made of its output, have weights of 8 bits."""
-    model = copy.deepcopy(model)
+    model = copy.deepcopy(model, {id(one): one for one in model.parameters()})  # what is not rounded is shared
     for layer in cast("list[EncoderLayer]", model.encoder):
         _round(layer.self_attention, "w_q", "w_k", "w_v", "w_o")
         _round(layer.feed_forward, "w_1", "w_2")
