@@ -107,7 +107,11 @@ def delete_folder(path: Path) -> None:
         os.rename(path, away)
     except FileNotFoundError:
         return
-    sync_folder(path.parent)
+    try:
+        sync_folder(path.parent)
+    except OSError:
+        os.rename(away, path)  # whole, and in its place to be deleted another time
+        raise
     shutil.rmtree(away, ignore_errors=True)
 
 

@@ -14,11 +14,10 @@ import traceback
 from heed.cli.main import main
 
 
-def child(arguments: list[str], said: str, gate: int | None) -> int:
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    descriptor = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-    os.dup2(descriptor, 1)
-    os.dup2(descriptor, 2)
+def child(arguments: list[str], silence: int, said: int, gate: int | None) -> int:
+    os.dup2(silence, 0)
+    os.dup2(said, 1)
+    os.dup2(said, 2)
     if gate is not None:
         os.read(gate, 1)
     try:
@@ -36,11 +35,16 @@ def serve() -> None:
         match json.loads(line):
             case ["start", arguments, said, held]:
                 ours, theirs = os.pipe() if held else (None, None)
+                # Opened here: whenever strace attaches to a held process, its first call is heed's own.
+                silence = os.open(os.devnull, os.O_RDONLY)
+                words = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
                 answer = os.fork()
                 if answer == 0:
-                    code = child(arguments, said, ours)
+                    code = child(arguments, silence, words, ours)
                     sys.stderr.flush()
                     os._exit(code)
+                os.close(silence)
+                os.close(words)
                 os.setpgid(answer, answer)  # at once: it may be killed as soon as it is known
                 if held:
                     os.close(ours)
