@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from heed.bar import counting
+from heed.cli.startup import import_torch
 
 HELP = "measure training, translating and preparing on this machine"
 
@@ -123,6 +124,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _train(args: argparse.Namespace) -> Result:
+    import_torch()
     from heed.allocator import keep_freed_memory
     from heed.bench.text import first_pairs
     from heed.bench.training import measure_training
@@ -170,6 +172,7 @@ def _span(seconds: float) -> str:
 
 
 def _translate(args: argparse.Namespace) -> Result:
+    import_torch()
     from heed.allocator import keep_freed_memory
     from heed.bench.translating import engines, measure_translating, turns
     from heed.run import RunFolder

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from heed.cli.startup import import_torch
+
 if TYPE_CHECKING:
     from heed.config import Config
     from heed.translation import Attention
@@ -26,6 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    import_torch()
     from heed.allocator import keep_freed_memory
     from heed.evaluate import Bleu, score
     from heed.grammar import TYPED_BY_PEOPLE

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from heed.cli.progress import in_portions, shown
 from heed.cli.score import configure_scoring, named, report
+from heed.cli.startup import import_torch
 from heed.cli.translate import TorchInstead, chosen_engine, configure_model, refuse_overwriting, torch_translator
 
 HELP = "translate a test set and score it: BLEU, chrF, perplexity"
@@ -32,6 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    import_torch()
     import heed
     from heed.checkpoint import read_manifest
     from heed.errors import ConfigError, DataError

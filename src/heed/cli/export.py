@@ -4,6 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from heed.cli.startup import import_torch
+
 HELP = "write a trained model for other software: Hugging Face transformers, CTranslate2"
 
 
@@ -27,6 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    import_torch()
     from heed.durable import new_folder
     from heed.errors import ConfigError
     from heed.run import RunFolder

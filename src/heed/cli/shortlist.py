@@ -5,6 +5,8 @@ import json
 import sys
 from pathlib import Path
 
+from heed.cli.startup import import_torch
+
 HELP = "learn which symbols translate which, so that translating need not score all of them"
 
 
@@ -24,6 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    import_torch()
     from heed.bar import counting
     from heed.data.lexicon import learn_lexicon
     from heed.data.shortlist import Shortlist

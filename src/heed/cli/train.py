@@ -4,6 +4,8 @@ import argparse
 import signal
 from pathlib import Path
 
+from heed.cli.startup import import_torch
+
 HELP = "train a model from two line-aligned text files"
 
 
@@ -70,6 +72,7 @@ def _train(args: argparse.Namespace) -> int:
             raise ConfigError(
                 "--resume goes on with a run as it was begun; only train.max_steps and train.patience can be --set anew"
             )
+        import_torch()
         from heed.training.loop import resume
 
         outcome = resume(args.resume, **longer)
@@ -81,6 +84,7 @@ def _train(args: argparse.Namespace) -> int:
         config = build_config(base, *layers)
         if args.out is None:
             raise ConfigError("where to? Name a new run folder with --out, such as --out runs/x")
+        import_torch()
         from heed.training.loop import train
 
         outcome = train(config, args.out)

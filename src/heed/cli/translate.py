@@ -12,6 +12,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from heed.cli.startup import import_torch
+
 if TYPE_CHECKING:
     from heed.decode.draft import Draft
     from heed.export.engine import Engine
@@ -134,6 +136,7 @@ def _translator(args: argparse.Namespace) -> "Callable[[list[str], list[str] | N
     if not isinstance(engine, TorchInstead):
         return lambda lines, prefixes, number: engine.translate(lines, **options)
 
+    import_torch()
     from heed.decode.sampling import Sampling
     from heed.errors import ConfigError
 

@@ -1,0 +1,70 @@
+"""Torch is imported while the garbage collector rests, and only then."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import ENVIRONMENT
+
+# Whatever is collected while torch is half imported is noted.
+WATCHED = """
+import gc, json, sys
+from heed.cli.main import main
+
+amid_import = []
+
+def watch(phase, info):
+    torch = sys.modules.get("torch")
+    amid_import.append(torch is not None and torch.__spec__._initializing)
+
+gc.callbacks.append(watch)
+main(sys.argv[1:])
+gc.callbacks.remove(watch)
+json.dump([sum(amid_import), "torch" in sys.modules, gc.isenabled(), gc.get_freeze_count()], sys.stdout)
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["translate", "--engine", "torch", "--model", "none"],
+        ["evaluate", "--model", "none", "--source", "none", "--reference", "none"],
+        ["train", "--resume", "none"],
+        ["train", "--preset", "tiny", "--source", "none", "--target", "none", "--out", "run"],
+        ["export", "--model", "none", "--to", "ctranslate2", "--out", "exported"],
+        ["shortlist", "--model", "none"],
+        ["bench", "translate", "--model", "none"],
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_nothing_is_collected_while_torch_is_imported_but_is_again_afterwards(
+    arguments: list[str], tmp_path: Path
+) -> None:
+    """Without the file or folder it needs, each verb gets just far enough."""
+    command = [sys.executable, "-c", WATCHED, *arguments]
+    done = subprocess.run(command, env=ENVIRONMENT, cwd=tmp_path, capture_output=True, text=True)
+    assert "none" in done.stderr and "Traceback" not in done.stderr, done.stderr
+    n_amid_import, has_torch, is_enabled, n_frozen = json.loads(done.stdout)
+    assert has_torch and is_enabled
+    assert n_amid_import == 0
+    assert n_frozen > 100_000
+
+
+@pytest.mark.parametrize("before", ["gc.enable()", "gc.disable()"])
+def test_the_collector_is_left_as_it_was_found_if_torch_cannot_be_imported(before: str) -> None:
+    script = f"""
+import gc, sys
+from heed.cli.startup import import_torch
+{before}
+was = gc.isenabled()
+sys.path.clear()
+try:
+    import_torch()
+except ModuleNotFoundError as error:
+    print(error.name, gc.isenabled() == was)
+"""
+    done = subprocess.run([sys.executable, "-c", script], env=ENVIRONMENT, capture_output=True, text=True)
+    assert done.stdout == "torch True\n", done.stderr
