@@ -2,6 +2,7 @@
 
 import ctypes
 import platform
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from heed.kernels.library import SOURCES, library
 
 pytestmark = pytest.mark.skipif(library() is None, reason="no compiler")
 
-# Option of the compiler, and what it needs of the processor. The last: whatever instructions there are.
+# Options of the compiler, and what they need of the processor. The last: whatever instructions there are.
 VARIANTS = {"plain": ([], None), "avx2": (["-mavx2", "-mfma"], "avx2"), "native": (["-march=native"], None)}
 SIZES = [(1, 1, 1), (2, 4, 64), (5, 7, 3), (6, 30, 65), (7, 33, 128), (29, 514, 200), (12, 2048, 66)]
 
@@ -27,8 +28,9 @@ def compiled(request, tmp_path_factory):
     if needed and needed not in Path("/proc/cpuinfo").read_text(encoding="utf-8"):
         pytest.skip(f"no {needed} here")
     made = tmp_path_factory.mktemp("int8") / "int8.so"
-    source = str(SOURCES / "int8.c")
-    subprocess.run(["cc", "-std=c11", "-O2", "-shared", "-fPIC", *options, source, "-o", made, "-lm"], check=True)
+    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))))
+    command = [compiler, "-std=c11", "-O3", "-shared", "-fPIC", "-w", *options, SOURCES / "int8.c", "-o", made, "-lm"]
+    subprocess.run(command, check=True)
     variant = ctypes.CDLL(str(made))
     variant.heed_int8_product.argtypes = library().heed_int8_product.argtypes
     variant.heed_int8_product.restype = None

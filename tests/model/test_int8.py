@@ -73,4 +73,5 @@ def test_a_whole_model_says_nearly_the_same_and_stays_as_it_was(kind):
     full, rounded = IncrementalDecoder(model), IncrementalDecoder(int8_encoder(model), kind)
     exact, found = (decoder.extend(decoder.start(src), first, 0, None) for decoder in (full, rounded))
     assert 0 < (found - exact).norm() < 0.05 * exact.norm()
+    assert rounded.model.embedding.weight is model.embedding.weight  # not held twice
     assert all(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())

@@ -10,16 +10,15 @@
 
 enum {
     PANEL = 64, /* columns */
-    ROWS = 6,   /* at a time: as many sums as registers hold */
     MOST = 127, /* steps on either side of zero */
     ZERO = 128, /* what is added to a weight's steps: instructions want numbers without sign on one side */
 };
 static const float LEAST = 1e-30f; /* a row's largest number; below, MOST / it were infinite */
 
-/* Each kind of instruction has sums of WIDTH columns in a register, and VECTORS of them for each row at a time. `dot`
-   adds the products of four rows of the weight and four numbers of x. */
+/* Each kind of instruction has sums of WIDTH columns in a register, VECTORS of them for each of up to ROWS rows at a time:
+   as many as there are registers for. `dot` adds the products of four rows of the weight and four numbers of x. */
 #if defined __AVX512VNNI__
-enum { WIDTH = 16, VECTORS = 4 };
+enum { WIDTH = 16, VECTORS = 4, ROWS = 6 };
 typedef int8_t Step;
 typedef __m512i Sums;
 INLINE Sums none(void) { return _mm512_setzero_si512(); }
@@ -32,7 +31,7 @@ INLINE Sums spread(const Step *x) {
 INLINE Sums dot(Sums sums, Sums weights, Sums x) { return _mm512_dpbusd_epi32(sums, weights, x); }
 INLINE void put(int32_t *place, Sums sums) { _mm512_storeu_si512(place, sums); }
 #elif defined __AVXVNNI__
-enum { WIDTH = 8, VECTORS = 2 };
+enum { WIDTH = 8, VECTORS = 2, ROWS = 6 };
 typedef int8_t Step;
 typedef __m256i Sums;
 INLINE Sums none(void) { return _mm256_setzero_si256(); }
@@ -45,7 +44,7 @@ INLINE Sums spread(const Step *x) {
 INLINE Sums dot(Sums sums, Sums weights, Sums x) { return _mm256_dpbusd_avx_epi32(sums, weights, x); }
 INLINE void put(int32_t *place, Sums sums) { _mm256_storeu_si256((Sums *)place, sums); }
 #elif defined __AVX2__ /* products of 8 bits would overflow their 16; so 16 bits times 16, two sums for each column */
-enum { WIDTH = 4, VECTORS = 2 };
+enum { WIDTH = 4, VECTORS = 2, ROWS = 4 };
 typedef int16_t Step;
 typedef __m256i Sums;
 INLINE Sums none(void) { return _mm256_setzero_si256(); }
@@ -62,21 +61,25 @@ INLINE void put(int32_t *place, Sums sums) {
     const Sums twice = _mm256_hadd_epi32(sums, sums);
     _mm_storeu_si128((__m128i *)place, _mm256_castsi256_si128(_mm256_permute4x64_epi64(twice, 8)));
 }
-#else
-enum { WIDTH = 1, VECTORS = 1 };
-typedef int8_t Step;
-typedef int32_t Sums;
-typedef struct {
-    int32_t of[4];
-} Four;
-INLINE Sums none(void) { return 0; }
-INLINE Four weights_at(const uint8_t *steps) { return (Four){{steps[0], steps[1], steps[2], steps[3]}}; }
-INLINE Four spread(const Step *x) { return (Four){{x[0], x[1], x[2], x[3]}}; }
-INLINE Sums dot(Sums sum, Four weights, Four x) {
-    for (int i = 0; i < 4; i++) sum += weights.of[i] * x.of[i];
-    return sum;
+#else /* products fit 16 bits; four sums for each column */
+enum { WIDTH = 4, VECTORS = 1, ROWS = 2 };
+typedef int16_t Step;
+typedef uint8_t Bytes __attribute__((vector_size(16)));
+typedef int16_t Steps __attribute__((vector_size(32)));
+typedef int32_t Sums __attribute__((vector_size(64)));
+INLINE Sums none(void) { return (Sums){0}; }
+INLINE Steps weights_at(const uint8_t *steps) {
+    Bytes bytes;
+    memcpy(&bytes, steps, sizeof bytes);
+    return __builtin_convertvector(bytes, Steps);
 }
-INLINE void put(int32_t *place, Sums sum) { *place = sum; }
+INLINE Steps spread(const Step *x) {
+    return (Steps){x[0], x[1], x[2], x[3], x[0], x[1], x[2], x[3], x[0], x[1], x[2], x[3], x[0], x[1], x[2], x[3]};
+}
+INLINE Sums dot(Sums sums, Steps weights, Steps x) { return sums + __builtin_convertvector(weights * x, Sums); }
+INLINE void put(int32_t *place, Sums sums) {
+    for (int c = 0; c < WIDTH; c++) place[c] = sums[4 * c] + sums[4 * c + 1] + sums[4 * c + 2] + sums[4 * c + 3];
+}
 #endif
 
 /* The sums of a panel's columns, of so many rows of x. */
@@ -138,10 +141,10 @@ void heed_int8_product(
             switch (several) { /* a number known to the compiler */
             case 1: sums_of(those, fours, panel, 1, sums); break;
             case 2: sums_of(those, fours, panel, 2, sums); break;
-            case 3: sums_of(those, fours, panel, 3, sums); break;
-            case 4: sums_of(those, fours, panel, 4, sums); break;
-            case 5: sums_of(those, fours, panel, 5, sums); break;
-            default: sums_of(those, fours, panel, ROWS, sums);
+            case 3: sums_of(those, fours, panel, 3 < ROWS ? 3 : ROWS, sums); break;
+            case 4: sums_of(those, fours, panel, 4 < ROWS ? 4 : ROWS, sums); break;
+            case 5: sums_of(those, fours, panel, 5 < ROWS ? 5 : ROWS, sums); break;
+            case 6: sums_of(those, fours, panel, 6 < ROWS ? 6 : ROWS, sums); break;
             }
             for (int r = 0; r < several; r++) {
                 float *row = y + (first + r) * out + begin;

@@ -4,7 +4,7 @@
 
 /* d_in x d_out, rounded to -127..127 steps of the columns' scales. `steps` has them plus 128, in panels of 64 columns;
    in a panel, four rows of a column lie side by side, then the same of the next column. What is missing to whole panels
-   and fours is filled up with 128. */
+   and fours is filled up with anything. */
 typedef struct {
     const uint8_t *steps;
     const float *scales;

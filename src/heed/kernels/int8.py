@@ -2,6 +2,7 @@
 
 import ctypes
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -21,7 +22,8 @@ class Int8Weight:
         """`steps_OI`: -127 to 127, int8."""
         out, d_in = steps_OI.shape
         self.shape = d_in, out
-        whole_OI = F.pad(steps_OI.short() + _ZERO, (0, -d_in % _FOUR, 0, -out % _PANEL), value=_ZERO).byte()
+        above_zero_OI = steps_OI.view(torch.uint8) ^ _ZERO
+        whole_OI = F.pad(above_zero_OI, (0, -d_in % _FOUR, 0, -out % _PANEL))
         self._steps = whole_OI.view(-1, _PANEL, whole_OI.size(1) // _FOUR, _FOUR).transpose(1, 2).contiguous()
         self._scale_O = scale_O
         self.pointers = Int8Pointers(self._steps.data_ptr(), self._scale_O.data_ptr())
