@@ -3,7 +3,6 @@
 import pytest
 import torch
 
-from heed.model.attention import attention, fused_attention
 from heed.model.incremental import IncrementalDecoder, to_add
 from heed.model.transformer import AttentionWeights
 from tests.conftest import VOCABULARY
@@ -19,24 +18,6 @@ def test_fused_equals_explicit_attention(model):
     src, tgt = ids(3, 11), ids(3, 7, seed=1)
     src[1, 5:] = 0
     torch.testing.assert_close(model(src, tgt), model(src, tgt, AttentionWeights()), atol=1e-10, rtol=0)
-
-
-@pytest.mark.parametrize("masked", [False, True])
-def test_fused_equals_explicit_attention_with_gradients(masked):
-    generator = torch.Generator().manual_seed(2)
-    tensors = [
-        torch.randn(2, 3, n, d, generator=generator, dtype=torch.float64, requires_grad=True)
-        for n, d in ((4, 5), (6, 5), (6, 7))
-    ]
-    may_attend = torch.rand(2, 1, 4, 6, generator=generator) > 0.3 if masked else None
-    if may_attend is not None:
-        may_attend[..., 0] = True
-    results = []
-    for output in (attention(*tensors, may_attend)[0], fused_attention(*tensors, may_attend)):
-        gradients = torch.autograd.grad(output.square().sum(), tensors)
-        results.append((output, *gradients))
-    for explicit, fused in zip(*results, strict=True):
-        torch.testing.assert_close(explicit, fused, atol=1e-10, rtol=0)
 
 
 @torch.no_grad()

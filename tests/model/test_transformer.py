@@ -44,7 +44,7 @@ def test_shapes_are_what_names_say(model):
     with shapes_checked("heed.model") as seen, torch.no_grad():
         model(src, tgt, AttentionWeights())
         model(src, tgt)
-    assert {"attention", "fused_attention", "MultiHeadAttention.forward", "DecoderLayer.forward"} <= seen
+    assert {"attention", "MultiHeadAttention.forward", "DecoderLayer.forward"} <= seen
 
 
 def test_parameter_names_are_the_contract_of_saved_models():

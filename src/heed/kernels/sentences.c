@@ -1,44 +1,44 @@
-/* Scaled dot-product attention of whole sentences, and its gradient, as training needs it.
+/* Scaled dot-product attention of whole sentences, and its gradient, as training needs it. The positions of all
+   sentences are rows of a matrix, end to end, without padding.
 
    Scores have a row for each key and a column for each query: a vector holds as many queries as it has lanes, and
    nothing is ever summed up across it. Everything but the softmax is a product of two small matrices. */
-#include <float.h>
-
 #include "exponential.h"
 #include "lanes.h"
 
 enum { ROWS = 4 }; /* of a product, to be made at once, since a sum waits for itself */
-typedef float vector __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
+typedef float Vector __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
 
 /* Numbers in rows and columns that are so far apart. */
 typedef struct {
     float *at;
     long row, column;
-} matrix;
+} Matrix;
 
-static inline matrix transposed(matrix x) { return (matrix){x.at, x.column, x.row}; }
-static inline long least(long a, long b) { return a < b ? a : b; }
+static inline Matrix transposed(Matrix x) { return (Matrix){x.at, x.column, x.row}; }
 
 /* ROWS rows of a b in some columns: `vectors` of them, which the compiler knows. */
 static inline __attribute__((always_inline)) void block(
     int vectors, const float *const a[ROWS], long a_column, const float *b, long b_row, long begin, long end,
     float *const out[ROWS], long at) {
-    vector sums[ROWS][2] = {0};
+    Vector sums[ROWS][2] = {0};
     for (long s = begin; s < end; s++)
         for (int v = 0; v < vectors; v++) {
-            const vector x = *(const vector *)(b + s * b_row + at + v * LANES);
+            const Vector x = *(const Vector *)(b + s * b_row + at + v * LANES);
             for (int r = 0; r < ROWS; r++) sums[r][v] += a[r][s * a_column] * x;
         }
     for (int r = 0; r < ROWS; r++)
-        for (int v = 0; v < vectors; v++) *(vector *)(out[r] + at + v * LANES) = sums[r][v];
+        for (int v = 0; v < vectors; v++) *(Vector *)(out[r] + at + v * LANES) = sums[r][v];
 }
 
-/* out = a b, whose sums have n terms each; those of each ROWS rows are zero before `begins` and from `ends` on, if
-   given. Where the last rows are fewer, the last of all is made several times: quicker than asking how many. */
-static void product(
-    long rows, long n, long columns, matrix a, matrix b, matrix out, const long *begins, const long *ends) {
+/* Which terms of a product's sums are not zero, if the weights are those of a causal mask. */
+typedef enum { ALL, UP_TO_ROW, FROM_ROW } Terms;
+
+/* out = a b, whose sums have n terms each. Where the last rows are fewer than ROWS, the last of all is made several
+   times: quicker than asking how many. */
+static void product(long rows, long n, long columns, Matrix a, Matrix b, Matrix out, Terms terms) {
     for (long i = 0; i < rows; i += ROWS, a.at += ROWS * a.row, out.at += ROWS * out.row) {
-        const long begin = begins ? *begins++ : 0, end = ends ? *ends++ : n;
+        const long begin = terms == FROM_ROW ? i : 0, end = terms == UP_TO_ROW && i + ROWS < n ? i + ROWS : n;
         const float *from[ROWS] = {a.at};
         float *to[ROWS] = {out.at};
         for (int r = 1; r < ROWS; r++) {
@@ -58,55 +58,30 @@ static void product(
 }
 
 /* n rows become columns, with zeros up to `width` columns. A few at once, so that they are written side by side. */
-static void turn(matrix x, long n, long d, float *restrict out, long width) {
+static void turn(Matrix x, long n, long d, float *restrict out, long width) {
     for (long i = 0; i < width; i += 4)
         for (long c = 0; c < d; c++)
             for (long r = 0; r < 4; r++) out[c * width + i + r] = i + r < n ? x.at[(i + r) * x.row + c] : 0;
 }
 
-/* What the queries of a sentence see. */
-typedef struct {
-    float *hidden; /* of each key and query: 0 if it is seen, else -inf */
-    long *ends;    /* of each ROWS queries: they see only keys before this */
-    long *begins;  /* of each ROWS keys: only queries from this on see them */
-    long n;        /* no query sees a key from this on */
-} sight;
-
-static void look(const uint8_t *mask, long mask_query, long n_queries, long n_keys, long width, sight *sees) {
-    sees->n = 0;
-    for (long j = 0; j < n_keys; j += ROWS) sees->begins[j / ROWS] = n_queries;
-    for (long i = 0; i < n_queries; i++) {
-        long end = n_keys;
-        while (mask && end && !mask[i * mask_query + end - 1]) end--;
-        if (i % ROWS == 0 || end > sees->ends[i / ROWS]) sees->ends[i / ROWS] = end;
-        for (long j = 0; j < end; j += ROWS) sees->begins[j / ROWS] = least(sees->begins[j / ROWS], i);
-        sees->n = end > sees->n ? end : sees->n;
-    }
-    for (long j = 0; j < sees->n; j++) {
-        float *row = sees->hidden + j * width;
-        for (long i = 0; i < width; i++) row[i] = 0;
-        if (mask && mask_query)
-            for (long i = 0; i < n_queries; i++) row[i] = mask[i * mask_query + j] ? 0 : -INFINITY;
-        else if (mask && !mask[j]) /* the same for all queries */
-            for (long i = 0; i < width; i++) row[i] = -INFINITY;
-    }
-}
-
 /* Scores of n keys become weights, in each of `width` columns. There is room for a row in `highest` and in `sum`. */
 static void softmax(
-    float *restrict scores, const float *restrict hidden, long n, long width, float scale, float *restrict highest,
+    float *restrict scores, long n, long width, long causal, float scale, float *restrict highest,
     float *restrict sum) {
     width = width / LANES * LANES; /* as it is anyway; now the compiler knows */
-    for (long i = 0; i < width; i++) highest[i] = -FLT_MAX, sum[i] = 0; /* finite: a query may see nothing */
-    for (long j = 0; j < n; j++)
+    for (long i = 0; i < width; i++) highest[i] = -INFINITY, sum[i] = 0;
+    for (long j = 0; j < n; j++) {
+        if (causal) /* earlier queries do not see this key */
+            for (long i = 0; i < j && i < width; i++) scores[j * width + i] = -INFINITY;
         for (long i = 0; i < width; i++) {
-            const float score = scores[j * width + i] += hidden[j * width + i];
+            const float score = scores[j * width + i];
             highest[i] = score > highest[i] ? score : highest[i];
         }
+    }
     for (long j = 0; j < n; j++)
         for (long i = 0; i < width; i++)
             sum[i] += scores[j * width + i] = exponential((scores[j * width + i] - highest[i]) * scale);
-    for (long i = 0; i < width; i++) sum[i] = sum[i] == 0 ? 0 : 1 / sum[i];
+    for (long i = 0; i < width; i++) sum[i] = 1 / sum[i];
     for (long j = 0; j < n; j++)
         for (long i = 0; i < width; i++) scores[j * width + i] *= sum[i];
 }
@@ -123,55 +98,59 @@ static void softmax_slope(
             slopes[j * width + i] = weights[j * width + i] * (slopes[j * width + i] - mean[i]) * scale;
 }
 
-/* A tensor whose sentences, heads and rows are so far apart, and one head of it. */
-#define TENSOR(x) float *x, long x##_sentence, long x##_head, long x##_row
-#define HEAD(x) ((matrix){x + b * x##_sentence + head * x##_head, x##_row, 1})
+/* Sentences: how many rows of queries and of keys each has, and whether a query sees no key after its own place. */
+typedef struct {
+    const long *queries, *keys;
+    long n, causal, h, d_k, d_v;
+} Sentences;
 
-/* q_BHLK, k_BHMK, v_BHMC, context_BHLC. The mask, if any, is not 0 where a key may be seen. The weights, with a row for
-   each key and `width` columns (as many as queries, and filled up to whole vectors), are kept for the slope if those of
-   heads are apart. `room` is for n_keys + d_k + 2 rows as wide, `numbers` for as many as there are queries and keys. */
+/* Columns of a sentence's weights: as many as queries, and filled up to whole vectors. */
+static inline long width_of(long n_queries) { return (n_queries + LANES - 1) / LANES * LANES; }
+
+/* A tensor whose heads and rows are so far apart, and one head of it from this sentence on. */
+#define TENSOR(x) float *x, long x##_head, long x##_row
+#define HEAD(x) ((Matrix){x + head * x##_head, x##_row, 1})
+#define SKIP(x, rows) (x += (rows) * x##_row)
+
+/* q_HNK, k_HMK, v_HMC, context_HNC. The weights, with a row for each key, of one head after the other, are kept for the
+   slope if `keep`. `room` is for d_k + 2 rows as wide as the widest. */
 void heed_sentences(
-    TENSOR(q), TENSOR(k), TENSOR(v), TENSOR(context), const uint8_t *mask, long mask_sentence, long mask_query,
-    float *weights, long weights_head, long width, float *room, long *numbers, long n_sentences, long h,
-    long n_queries, long n_keys, long d_k, long d_v) {
-    sight sees = {room + 2 * width, numbers, numbers + n_queries, 0};
-    const matrix queries = {sees.hidden + n_keys * width, width, 1};
-    const float scale = 1 / sqrtf((float)d_k);
-    for (long b = 0; b < n_sentences; b++) {
-        if (b == 0 || mask_sentence)
-            look(mask ? mask + b * mask_sentence : 0, mask_query, n_queries, n_keys, width, &sees);
-        for (long head = 0; head < h; head++, weights += weights_head) {
-            const matrix scores = {weights, width, 1};
-            turn(HEAD(q), n_queries, d_k, queries.at, width);
-            product(sees.n, d_k, width, HEAD(k), queries, scores, 0, 0);
-            softmax(weights, sees.hidden, sees.n, width, scale, room, room + width);
-            product(n_queries, n_keys, d_v, transposed(scores), HEAD(v), HEAD(context), 0, sees.ends);
+    TENSOR(q), TENSOR(k), TENSOR(v), TENSOR(context), const Sentences *all, float *weights, long keep, float *room) {
+    const float scale = 1 / sqrtf((float)all->d_k);
+    for (long b = 0; b < all->n; b++) {
+        const long n_queries = all->queries[b], n_keys = all->keys[b], width = width_of(n_queries);
+        const Matrix turned = {room + 2 * width, width, 1};
+        for (long head = 0; head < all->h; head++) {
+            const Matrix scores = {weights, width, 1};
+            turn(HEAD(q), n_queries, all->d_k, turned.at, width);
+            product(n_keys, all->d_k, width, HEAD(k), turned, scores, ALL);
+            softmax(weights, n_keys, width, all->causal, scale, room, room + width);
+            const Terms terms = all->causal ? UP_TO_ROW : ALL;
+            product(n_queries, n_keys, all->d_v, transposed(scores), HEAD(v), HEAD(context), terms);
+            if (keep) weights += n_keys * width;
         }
+        SKIP(q, n_queries), SKIP(context, n_queries), SKIP(k, n_keys), SKIP(v, n_keys);
     }
 }
 
-/* From the slope by the context, those by q, k and v. `room` is for 2 n_keys + d_v + 2 rows. */
+/* From the slope by the context, those by q, k and v. `room` is for 1 + d_v + n_keys rows. */
 void heed_sentences_slope(
-    TENSOR(q), TENSOR(k), TENSOR(v), TENSOR(context), TENSOR(dq), TENSOR(dk), TENSOR(dv), const uint8_t *mask,
-    long mask_sentence, long mask_query, float *weights, long weights_head, long width, float *room, long *numbers,
-    long n_sentences, long h, long n_queries, long n_keys, long d_k, long d_v) {
-    sight sees = {room + 2 * width, numbers, numbers + n_queries, 0};
-    const matrix slopes = {sees.hidden + n_keys * width, width, 1}, turned = {slopes.at + n_keys * width, width, 1};
-    const float scale = 1 / sqrtf((float)d_k);
-    for (long b = 0; b < n_sentences; b++) {
-        if (b == 0 || mask_sentence)
-            look(mask ? mask + b * mask_sentence : 0, mask_query, n_queries, n_keys, width, &sees);
-        for (long head = 0; head < h; head++, weights += weights_head) {
-            turn(HEAD(context), n_queries, d_v, turned.at, width);
-            product(sees.n, d_v, width, HEAD(v), turned, slopes, 0, 0);
-            softmax_slope(weights, slopes.at, sees.n, width, scale, room);
-            product(n_queries, n_keys, d_k, transposed(slopes), HEAD(k), HEAD(dq), 0, sees.ends);
-            product(sees.n, n_queries, d_k, slopes, HEAD(q), HEAD(dk), sees.begins, 0);
-            product(sees.n, n_queries, d_v, (matrix){weights, width, 1}, HEAD(context), HEAD(dv), sees.begins, 0);
-            for (long j = sees.n; j < n_keys; j++) { /* what nobody sees changes nothing */
-                for (long c = 0; c < d_k; c++) HEAD(dk).at[j * dk_row + c] = 0;
-                for (long c = 0; c < d_v; c++) HEAD(dv).at[j * dv_row + c] = 0;
-            }
+    TENSOR(q), TENSOR(k), TENSOR(v), TENSOR(context), TENSOR(dq), TENSOR(dk), TENSOR(dv), const Sentences *all,
+    const float *weights, float *room) {
+    const float scale = 1 / sqrtf((float)all->d_k);
+    const Terms up_to = all->causal ? UP_TO_ROW : ALL, from = all->causal ? FROM_ROW : ALL;
+    for (long b = 0; b < all->n; b++) {
+        const long n_queries = all->queries[b], n_keys = all->keys[b], width = width_of(n_queries);
+        const Matrix turned = {room + width, width, 1}, slopes = {turned.at + all->d_v * width, width, 1};
+        for (long head = 0; head < all->h; head++, weights += n_keys * width) {
+            turn(HEAD(context), n_queries, all->d_v, turned.at, width);
+            product(n_keys, all->d_v, width, HEAD(v), turned, slopes, ALL);
+            softmax_slope(weights, slopes.at, n_keys, width, scale, room);
+            product(n_queries, n_keys, all->d_k, transposed(slopes), HEAD(k), HEAD(dq), up_to);
+            product(n_keys, n_queries, all->d_k, slopes, HEAD(q), HEAD(dk), from);
+            product(n_keys, n_queries, all->d_v, (Matrix){(float *)weights, width, 1}, HEAD(context), HEAD(dv), from);
         }
+        SKIP(q, n_queries), SKIP(context, n_queries), SKIP(dq, n_queries);
+        SKIP(k, n_keys), SKIP(v, n_keys), SKIP(dk, n_keys), SKIP(dv, n_keys);
     }
 }

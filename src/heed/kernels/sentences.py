@@ -1,12 +1,14 @@
-"""Attention of whole sentences, as training needs it: its gradient too, and nothing moved or copied.
+"""Attention of whole sentences, as training needs it: its gradient too, nothing moved or copied, and no padding.
 
 PyTorch's kernel is made for long sentences. For short ones, and where there is one thread only, this takes a third.
 """
 
+import ctypes
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
@@ -17,84 +19,106 @@ LONGEST = 64
 LANES = 16  # rows of weights are filled up to whole vectors, of 16 numbers or fewer
 
 
-def attend_sentences(q_BHLK: Tensor, k_BHMK: Tensor, v_BHMC: Tensor, may_attend_B1LM: Tensor | None) -> Tensor:
-    """Scaled dot-product attention: context_BHLC, the heads of a position side by side in memory."""
-    if not _is_for(q_BHLK, k_BHMK, v_BHMC, may_attend_B1LM):
-        return F.scaled_dot_product_attention(q_BHLK, k_BHMK, v_BHMC, attn_mask=may_attend_B1LM)
-    context_BHLC: Tensor = _Attention.apply(q_BHLK, k_BHMK, v_BHMC, may_attend_B1LM)  # type: ignore[no-untyped-call]
-    return context_BHLC
+class _Sentences(ctypes.Structure):
+    _fields_ = [
+        *((name, ctypes.c_void_p) for name in ("queries", "keys")),
+        *((name, ctypes.c_long) for name in ("n", "causal", "h", "d_k", "d_v")),
+    ]
 
 
-def _is_for(q_BHLK: Tensor, k_BHMK: Tensor, v_BHMC: Tensor, may_attend_B1LM: Tensor | None) -> bool:
-    """Whether the kernel can take such tensors, and is the quickest way here."""
+@dataclass(frozen=True)
+class Sight:
+    """Who sees whom, where the positions of all sentences are rows end to end: a query, the keys of its sentence."""
+
+    queries_B: Tensor  # how many rows of each sentence
+    keys_B: Tensor
+    causal: bool = False  # section 3.2.3: none after its own place
+
+    @cached_property
+    def n_rows(self) -> tuple[int, int]:
+        """Queries and keys of all sentences."""
+        return int(self.queries_B.sum()), int(self.keys_B.sum())
+
+    @cached_property
+    def largest(self) -> tuple[int, int]:
+        """Rows and columns of the largest weights: a row for each key, a column for each query."""
+        return int(self.keys_B.amax()), int(self._widths().amax())
+
+    @cached_property
+    def n_weights(self) -> int:
+        """Of one head, in all sentences."""
+        return int((self.keys_B * self._widths()).sum())
+
+    def _widths(self) -> Tensor:
+        return (self.queries_B + (LANES - 1)) // LANES * LANES
+
+
+def are_for_sentences(weight: Tensor, longest: int) -> bool:
+    """Whether these kernels can take what a model of such weights makes of such sentences, and are the quickest way."""
     return (
-        not torch.compiler.is_compiling()
+        longest <= LONGEST
         and torch.get_num_threads() == 1
-        and max(q_BHLK.size(2), k_BHMK.size(2)) <= LONGEST
-        and kernels(q_BHLK, k_BHMK, v_BHMC) is not None
-        and q_BHLK.shape[:2] == k_BHMK.shape[:2] == v_BHMC.shape[:2]
-        and (q_BHLK.size(3), k_BHMK.size(2)) == (k_BHMK.size(3), v_BHMC.size(2))
-        and all(x.stride(3) == 1 for x in (q_BHLK, k_BHMK, v_BHMC))
-        and (may_attend_B1LM is None or (may_attend_B1LM.dtype == torch.bool and may_attend_B1LM.size(1) == 1))
+        and kernels(weight) is not None
+        and not torch.is_autocast_enabled(weight.device.type)
     )
+
+
+def attend_sentences(q_HNK: Tensor, k_HMK: Tensor, v_HMC: Tensor, sight: Sight) -> Tensor:
+    """Scaled dot-product attention: context_HNC, the heads of a position side by side in memory.
+
+    Raises:
+        ValueError: other rows than the sentences have.
+    """
+    n, m = sight.n_rows
+    expected = [(len(q_HNK), n, q_HNK.size(2)), (len(q_HNK), m, q_HNK.size(2)), (len(q_HNK), m, v_HMC.size(2))]
+    if [x.shape for x in (q_HNK, k_HMK, v_HMC)] != expected or any(x.stride(2) != 1 for x in (q_HNK, k_HMK, v_HMC)):
+        raise ValueError(f"{n} queries and {m} keys do not fit {q_HNK.shape}, {k_HMK.shape}, {v_HMC.shape}")
+    context_HNC: Tensor = _Attention.apply(q_HNK, k_HMK, v_HMC, sight)  # type: ignore[no-untyped-call]
+    return context_HNC
 
 
 class _Attention(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, q_BHLK: Tensor, k_BHMK: Tensor, v_BHMC: Tensor, may_attend_B1LM: Tensor | None) -> Tensor:
-        n_sentences, h, n_queries, n_keys, d_k, d_v = sizes = _sizes(q_BHLK, v_BHMC)
-        mask_B1LM = may_attend_B1LM
-        if may_attend_B1LM is not None:
-            mask_B1LM = may_attend_B1LM.expand(n_sentences, 1, n_queries, n_keys)  # what is broadcast is 0 apart
-            if mask_B1LM.stride(3) != 1:
-                mask_B1LM = mask_B1LM.contiguous()
-        width = -(-n_queries // LANES) * LANES
-        keeps = any(ctx.needs_input_grad)
-        weights = q_BHLK.new_empty(n_sentences * h if keeps else 1, n_keys, width)
-        context_BHLC = _side_by_side(q_BHLK, n_queries, d_v)
-        _call("heed_sentences", (q_BHLK, k_BHMK, v_BHMC, context_BHLC), mask_B1LM, weights, sizes)
-        if keeps:
-            ctx.save_for_backward(q_BHLK, k_BHMK, v_BHMC, mask_B1LM, weights)
-        return context_BHLC
+    def forward(ctx: Any, q_HNK: Tensor, k_HMK: Tensor, v_HMC: Tensor, sight: Sight) -> Tensor:
+        (h, n, d_k), d_v, (n_keys, width) = q_HNK.shape, v_HMC.size(2), sight.largest
+        keep = any(ctx.needs_input_grad)
+        weights = q_HNK.new_empty(h * sight.n_weights if keep else n_keys * width)
+        room, context_HNC = q_HNK.new_empty(d_k + 2, width), _side_by_side(q_HNK, n, d_v)
+        tensors = q_HNK, k_HMK, v_HMC, context_HNC
+        _call("heed_sentences", tensors, sight, weights.data_ptr(), keep, room.data_ptr())
+        ctx.save_for_backward(q_HNK, k_HMK, v_HMC, weights)
+        ctx.sight = sight
+        return context_HNC
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad_BHLC: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-        q_BHLK, k_BHMK, v_BHMC, mask_B1LM, weights = ctx.saved_tensors
-        n_keys, d_k, d_v = (sizes := _sizes(q_BHLK, v_BHMC))[3:]
-        if grad_BHLC.stride(3) != 1:
-            grad_BHLC = grad_BHLC.contiguous()
-        dq_BHLK = _side_by_side(q_BHLK, q_BHLK.size(2), d_k)
-        dk_BHMK, dv_BHMC = _side_by_side(q_BHLK, n_keys, d_k), _side_by_side(q_BHLK, n_keys, d_v)
-        tensors = q_BHLK, k_BHMK, v_BHMC, grad_BHLC, dq_BHLK, dk_BHMK, dv_BHMC
-        _call("heed_sentences_slope", tensors, mask_B1LM, weights, sizes)
-        return dq_BHLK, dk_BHMK, dv_BHMC, None
+    def backward(ctx: Any, grad_HNC: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        q_HNK, k_HMK, v_HMC, weights = ctx.saved_tensors
+        (_, n, d_k), (_, m, d_v), (n_keys, width) = q_HNK.shape, v_HMC.shape, ctx.sight.largest
+        if grad_HNC.stride(2) != 1:
+            grad_HNC = grad_HNC.contiguous()
+        dq_HNK, dk_HMK, dv_HMC = (_side_by_side(q_HNK, *shape) for shape in ((n, d_k), (m, d_k), (m, d_v)))
+        room = q_HNK.new_empty(1 + d_v + n_keys, width)
+        tensors = q_HNK, k_HMK, v_HMC, grad_HNC, dq_HNK, dk_HMK, dv_HMC
+        _call("heed_sentences_slope", tensors, ctx.sight, weights.data_ptr(), room.data_ptr())
+        return dq_HNK, dk_HMK, dv_HMC, None
 
 
-_Sizes = tuple[int, int, int, int, int, int]  # sentences, heads, queries, keys, d_k, d_v
-
-
-def _sizes(q_BHLK: Tensor, v_BHMC: Tensor) -> _Sizes:
-    n_sentences, h, n_queries, d_k = q_BHLK.shape
-    return n_sentences, h, n_queries, v_BHMC.size(2), d_k, v_BHMC.size(3)
-
-
-def _side_by_side(like_BHLK: Tensor, n: int, d: int) -> Tensor:
+def _side_by_side(like_HNK: Tensor, n: int, d: int) -> Tensor:
     """Room for n rows of d in each head, where a projection has or expects them: the heads of a row together."""
-    n_sentences, h = like_BHLK.shape[:2]
-    return like_BHLK.new_empty(n_sentences, n, h, d).transpose(1, 2)
+    return like_HNK.new_empty(n, len(like_HNK), d).transpose(0, 1)
 
 
-def _call(function: str, tensors: tuple[Tensor, ...], mask_B1LM: Tensor | None, weights: Tensor, sizes: _Sizes) -> None:
-    """Hand over where each tensor begins, and how far its sentences, heads and rows are apart."""
-    _, _, n_queries, n_keys, d_k, d_v = sizes
-    n_weights, _, width = weights.shape
-    room = weights.new_empty(2 * n_keys + max(d_k, d_v) + 2, width)
-    numbers = torch.empty(n_queries + n_keys, dtype=torch.int64)
+def _call(function: str, tensors: tuple[Tensor, ...], sight: Sight, *more: int) -> None:
+    """Hand over where each tensor begins, and how far its heads and rows are apart."""
+    q_HNK, _, v_HMC = tensors[:3]
+    lengths = [counts_B.contiguous() for counts_B in (sight.queries_B, sight.keys_B)]
+    sentences = _Sentences(
+        *(counts_B.data_ptr() for counts_B in lengths),
+        *(len(sight.queries_B), sight.causal, len(q_HNK), q_HNK.size(2), v_HMC.size(2)),
+    )
     getattr(library(), function)(
-        *(number for tensor in tensors for number in (tensor.data_ptr(), *tensor.stride()[:3])),
-        *((None, 0, 0) if mask_B1LM is None else (mask_B1LM.data_ptr(), mask_B1LM.stride(0), mask_B1LM.stride(2))),
-        *(weights.data_ptr(), weights.stride(0) if n_weights > 1 else 0, width),
-        *(room.data_ptr(), numbers.data_ptr()),
-        *sizes,
+        *(number for tensor in tensors for number in (tensor.data_ptr(), *tensor.stride()[:2])),
+        ctypes.byref(sentences),
+        *more,
     )

@@ -2,9 +2,10 @@
 
 import math
 
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from heed.kernels.sentences import attend_sentences
+from heed.kernels.sentences import Sight, attend_sentences
 
 
 def attention(
@@ -19,11 +20,6 @@ def attention(
         scores_BHLM = scores_BHLM.masked_fill(~may_attend_B1LM, -math.inf)
     weights_BHLM = scores_BHLM.softmax(-1)
     return weights_BHLM @ v_BHMC, weights_BHLM
-
-
-def fused_attention(q_BHLK: Tensor, k_BHMK: Tensor, v_BHMC: Tensor, may_attend_B1LM: Tensor | None = None) -> Tensor:
-    """The same by a kernel that goes through all of it at once: quicker, and nothing to look at."""
-    return attend_sentences(q_BHLK, k_BHMK, v_BHMC, may_attend_B1LM)
 
 
 class MultiHeadAttention(nn.Module):
@@ -51,21 +47,26 @@ class MultiHeadAttention(nn.Module):
         x_BLD: Tensor,
         k_BHMK: Tensor,
         v_BHMC: Tensor,
-        may_attend_B1LM: Tensor | None,
+        may_attend_B1LM: Tensor | Sight | None,
         captured: list[Tensor] | None = None,
     ) -> Tensor:
-        """Attend from x. With `captured`, take the explicit path and append each head's weights to it."""
+        """Attend from x. With `captured`, take the explicit path and append each head's weights to it.
+
+        A `Sight` instead of a mask: there is no B, but all sentences' positions in a row, as in `packed.py`.
+        """
         q_BHLK = self._split_heads(self.w_q(x_BLD))
-        if captured is None:
-            context_BHLC = fused_attention(q_BHLK, k_BHMK, v_BHMC, may_attend_B1LM)
+        if isinstance(may_attend_B1LM, Sight):
+            context_BHLC = attend_sentences(q_BHLK, k_BHMK, v_BHMC, may_attend_B1LM)
+        elif captured is None:  # the same as below in one go, and nothing to look at
+            context_BHLC = F.scaled_dot_product_attention(q_BHLK, k_BHMK, v_BHMC, attn_mask=may_attend_B1LM)
         else:
             context_BHLC, weights_BHLM = attention(q_BHLK, k_BHMK, v_BHMC, may_attend_B1LM)
             captured.append(weights_BHLM)
-        y_BLD: Tensor = self.w_o(context_BHLC.transpose(1, 2).flatten(2))
+        y_BLD: Tensor = self.w_o(context_BHLC.transpose(-3, -2).flatten(-2))
         return y_BLD
 
     def _split_heads(self, x_BLX: Tensor) -> Tensor:
-        return x_BLX.view(*x_BLX.shape[:-1], self.h, -1).transpose(1, 2)
+        return x_BLX.unflatten(-1, (self.h, -1)).transpose(-3, -2)
 
 
 def glorot_as_one_(*projections: nn.Linear) -> None:

@@ -5,6 +5,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from heed.kernels import residual
+from heed.kernels.sentences import Sight
 from heed.model.attention import CrossAttention, SelfAttention
 from heed.model.dropout import Dropout, draw
 from heed.model.feedforward import FeedForward
@@ -50,7 +51,9 @@ class EncoderLayer(nn.Module):
         self.feed_forward = FeedForward(d_model, d_ff)
         self.feed_forward_residual = Residual(d_model, dropout, norm)
 
-    def forward(self, x_BSD: Tensor, may_attend_B11S: Tensor | None, captured: list[Tensor] | None = None) -> Tensor:
+    def forward(
+        self, x_BSD: Tensor, may_attend_B11S: Tensor | Sight | None, captured: list[Tensor] | None = None
+    ) -> Tensor:
         seen_BSD = self.self_attention_residual.before(x_BSD)
         keys, values = self.self_attention.keys_values(seen_BSD)
         y_BSD = self.self_attention(seen_BSD, keys, values, may_attend_B11S, captured)
@@ -75,9 +78,9 @@ class DecoderLayer(nn.Module):
     def forward(
         self,
         x_BTD: Tensor,
-        may_attend_11TT: Tensor | None,
+        may_attend_11TT: Tensor | Sight | None,
         memory_keys_values: tuple[Tensor, Tensor],
-        may_attend_B11S: Tensor | None,
+        may_attend_B11S: Tensor | Sight | None,
         captured_self: list[Tensor] | None = None,
         captured_cross: list[Tensor] | None = None,
     ) -> Tensor:

@@ -45,7 +45,7 @@ class Learner:
         torch.manual_seed(config.train.seed)
         self.model = Transformer(config.model, vocab_size).to(workers.device)
         self._sharded = config.train.sharded and workers.size > 1
-        plain_loss = BatchLoss(self.model, config.train.label_smoothing)
+        plain_loss = BatchLoss(self.model, config.train.label_smoothing, packs=not config.train.compile)
         self._loss = self._spread(plain_loss)
         lanes = n_lanes(config, workers)
         self._lanes = Lanes(plain_loss, lanes) if lanes > 1 else None

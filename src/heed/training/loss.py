@@ -14,6 +14,7 @@ from torch.autograd.function import once_differentiable
 
 from heed.data.batch import Batch
 from heed.kernels.softmax import softmax_less_gold_
+from heed.model.packed import Packed, can_pack, hidden_of_rows
 from heed.model.transformer import Transformer
 from heed.symbols import PAD
 
@@ -31,16 +32,20 @@ class Loss:
 class BatchLoss(nn.Module):
     """A model and the loss of what it says, in one module: what the processes of a training share the work of."""
 
-    def __init__(self, model: Transformer, epsilon: float) -> None:
+    def __init__(self, model: Transformer, epsilon: float, packs: bool = True) -> None:
+        """`packs`: leave out padding where that can be; not for compiled layers, which have kernels of their own."""
         super().__init__()
-        self.model, self.epsilon = model, epsilon
+        self.model, self.epsilon, self.packs = model, epsilon, packs
 
     def forward(self, src_BS: Tensor, tgt_in_BT: Tensor, tgt_out_BT: Tensor) -> tuple[Tensor, Tensor]:
-        """The two sums of `Loss`. Padding costs nothing: it is left out before the softmax."""
-        hidden_BTD = self.model.decode(tgt_in_BT, self.model.encode(src_BS))
+        """The two sums of `Loss`. Padding costs nothing: it is left out at once, or else before the softmax."""
         real_BT = tgt_out_BT.ne(PAD)
-        weight_VD = self.model.embedding.weight
-        loss = label_smoothed_loss(hidden_BTD[real_BT], weight_VD, tgt_out_BT[real_BT], self.epsilon)
+        if self.packs and can_pack(self.model, max(src_BS.size(1), tgt_in_BT.size(1))):
+            src, tgt_in = Packed.of(src_BS, src_BS.ne(PAD)), Packed.of(tgt_in_BT, real_BT)
+            hidden_ND = hidden_of_rows(self.model, src, tgt_in)
+        else:
+            hidden_ND = self.model.decode(tgt_in_BT, self.model.encode(src_BS))[real_BT]
+        loss = label_smoothed_loss(hidden_ND, self.model.embedding.weight, tgt_out_BT[real_BT], self.epsilon)
         return loss.smoothed, loss.negative_log_likelihood
 
 

@@ -1,0 +1,97 @@
+"""A batch without padding is the same batch: loss and gradient are those of the padded one, and nothing more is done."""
+
+import pytest
+import torch
+
+from heed.config import ModelConfig
+from heed.data.batch import batch_of_ids
+from heed.kernels import sentences
+from heed.kernels.library import library
+from heed.model.packed import Packed
+from heed.model.transformer import Transformer
+from heed.symbols import EOS, PAD
+from heed.training.learner import NOTHING
+from heed.training.loss import BatchLoss
+
+pytestmark = pytest.mark.skipif(library() is None, reason="needs a C compiler")
+VOCABULARY = 50
+
+
+def small(**settings):
+    torch.manual_seed(1)
+    sizes = dict(encoder_layers=2, decoder_layers=3, d_model=32, d_ff=48, h=2, dropout=0.0)
+    return Transformer(ModelConfig(**(sizes | settings)), VOCABULARY)
+
+
+def batch(source_lengths=(3, 17, 30, 1, 8), target_lengths=(5, 2, 40, 1, 16)):
+    generator = torch.Generator().manual_seed(2)
+    source, target = (
+        [torch.randint(3, VOCABULARY, (n,), generator=generator).tolist() for n in lengths]
+        for lengths in (source_lengths, target_lengths)
+    )
+    return batch_of_ids(source, target)
+
+
+def loss_and_gradients(model, of, packs):
+    model.zero_grad()
+    smoothed, unsmoothed = BatchLoss(model, 0.1, packs)(of.src_BS, of.tgt_in_BT, of.tgt_out_BT)
+    smoothed.backward()
+    gradients = {name: weight.grad.clone() for name, weight in model.named_parameters()}
+    return torch.stack((smoothed.detach(), unsmoothed)), gradients
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_the_same_loss_and_gradient_as_with_padding(norm, positions):
+    model = small(norm=norm, positions=positions)
+    ours, our_gradients = loss_and_gradients(model, batch(), True)
+    theirs, their_gradients = loss_and_gradients(model.double(), batch(), False)  # float64: no kernel at all
+    torch.testing.assert_close(ours, theirs.float(), rtol=1e-5, atol=0)
+    assert our_gradients.keys() == their_gradients.keys()
+    for name, gradient in our_gradients.items():
+        torch.testing.assert_close(gradient, their_gradients[name].float(), atol=1e-5, rtol=1e-4, msg=name)
+
+
+def test_rows_are_the_positions_that_are_not_padding():
+    ids_BL = torch.tensor([[7, 8, EOS, PAD], [EOS, PAD, PAD, PAD], [4, 5, 6, EOS]])
+    packed = Packed.of(ids_BL, ids_BL.ne(PAD))
+    assert packed.ids_N.tolist() == [7, 8, EOS, EOS, 4, 5, 6, EOS]
+    assert packed.position_N.tolist() == [0, 1, 2, 0, 0, 1, 2, 3]
+    assert packed.lengths_B.tolist() == [3, 1, 4]
+
+
+def test_no_layer_sees_padding():
+    model, rows = small(), set()
+    for layer in (*model.encoder, *model.decoder):
+        layer.register_forward_hook(lambda module, inputs, output: rows.add(tuple(output.shape)))
+    loss_and_gradients(model, batch(), True)
+    n_source, n_target = 3 + 17 + 30 + 1 + 8 + 5, 5 + 2 + 40 + 1 + 16 + 5  # and an end symbol each
+    assert rows == {(n_source, 32), (n_target, 32)}
+
+
+def test_a_share_with_nothing_to_predict_has_a_gradient_of_zeros():
+    """As a process has it that has nothing to do: its zeros are added to the others' gradients."""
+    sums, gradients = loss_and_gradients(small(), NOTHING, True)
+    assert sums.tolist() == [0, 0]
+    for name, gradient in gradients.items():
+        assert gradient is not None and not gradient.any(), name
+
+
+@pytest.mark.parametrize("where", ["packed", "long", "asked not to"])
+def test_where_it_is_done(monkeypatch, where):
+    calls, call = [], sentences._call
+    monkeypatch.setattr(sentences, "_call", lambda name, *rest: (calls.append(name), call(name, *rest)))
+    of = batch((3, sentences.LONGEST), (5, 9)) if where == "long" else batch()  # the end symbol is one too many
+    loss_and_gradients(small(), of, where != "asked not to")
+    n = 2 + 2 * 3 if where == "packed" else 0
+    assert (calls.count("heed_sentences"), calls.count("heed_sentences_slope")) == (n, n)
+
+
+def test_what_is_dropped_differs_from_place_to_place():
+    """With dropout the same seed gives the same loss, another one another."""
+    model = small(dropout=0.3).train()
+    found = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        found.append(loss_and_gradients(model, batch(), True)[0][0].item())
+    assert found[0] == found[1] != found[2]
