@@ -115,6 +115,7 @@ def test_a_checkpoint_whose_deletion_fails_once_is_not_left_half_deleted(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_a_disk_that_fails_once_anywhere_stops_no_training(
     training: Training, calls: list[Call], tmp_path: Path
 ) -> None:
