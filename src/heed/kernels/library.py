@@ -28,6 +28,8 @@ _ARGUMENTS = {  # as the C files have them
     "heed_dropout_add_norm": [*[_POINTER] * 8, _NUMBER, _NUMBER, _FLOAT, _NUMBER, _NUMBER, _FLOAT],
     "heed_dropout_add_norm_back": [*[_POINTER] * 12, *[_NUMBER] * 4, _FLOAT],
     "heed_int8_product": [*[_POINTER] * 4, *[_NUMBER] * 3, _POINTER],
+    "heed_relu": [*[_POINTER] * 2, *[_NUMBER] * 2],
+    "heed_relu_back": [*[_POINTER] * 4, *[_NUMBER] * 2],
     "heed_sentences": [*[_POINTER, *[_NUMBER] * 2] * 4, _POINTER, _POINTER, _NUMBER, _POINTER],
     "heed_sentences_slope": [*[_POINTER, *[_NUMBER] * 2] * 7, *[_POINTER] * 3],
     "heed_softmax_less_gold": [*[_POINTER] * 5, _NUMBER, _NUMBER, _FLOAT],

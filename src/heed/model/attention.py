@@ -66,7 +66,7 @@ class MultiHeadAttention(nn.Module):
         return y_BLD
 
     def _split_heads(self, x_BLX: Tensor) -> Tensor:
-        return x_BLX.unflatten(-1, (self.h, -1)).transpose(-3, -2)
+        return x_BLX.view(*x_BLX.shape[:-1], self.h, x_BLX.size(-1) // self.h).transpose(-3, -2)
 
 
 def glorot_as_one_(*projections: nn.Linear) -> None:

@@ -12,6 +12,7 @@ from threading import Barrier
 from typing import TypeVar
 
 import torch
+from torch import nn
 
 from heed.config import Config
 from heed.data.batch import Batch
@@ -60,13 +61,17 @@ class Lanes:
                 weight.grad = None
 
     def add_up_gradients(self) -> None:
-        """The first lane's weights, which are those that change, get the sum."""
-        own = self._weights[0]
-        for weights in self._weights[1:]:
-            for mine, its in zip(own, weights, strict=True):
-                if its.grad is not None:
-                    mine.grad = its.grad if mine.grad is None else mine.grad.add_(its.grad)
-                    its.grad = None
+        """The first lane's weights, which are those that change, get the sum. Each lane adds up some of them."""
+        list(self._pool.map(_add_up, zip(*self._weights, strict=True)))
+
+
+def _add_up(same: tuple[nn.Parameter, ...]) -> None:
+    """The gradients of a weight, in the order of the lanes."""
+    first, *others = same
+    for other in others:
+        if other.grad is not None:
+            first.grad = other.grad if first.grad is None else first.grad.add_(other.grad)
+            other.grad = None
 
 
 def _take_threads(n: int) -> None:

@@ -1,0 +1,51 @@
+"""max(0, x + b) and its gradients against numbers made one by one, in float64."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from heed.kernels.library import library
+from heed.kernels.relu import relu_
+from heed.model.feedforward import FeedForward
+
+pytestmark = pytest.mark.skipif(library() is None, reason="needs a C compiler")
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 7), (2, 3, 33), (5, 256), (0, 8)])
+def test_values_and_gradients(shape):
+    random = np.random.default_rng(1)
+    x, above, bias = (random.normal(size=size).astype(np.float32) for size in (shape, shape, shape[-1:]))
+    leaf, tensor_bias = torch.tensor(x, requires_grad=True), torch.tensor(bias, requires_grad=True)
+    start = leaf * 1  # what a product gives: not a leaf
+    y = relu_(start, tensor_bias)
+    y.backward(torch.tensor(above))
+    assert y.data_ptr() == start.data_ptr()  # in its place
+
+    by_bias = np.zeros(shape[-1])
+    for place in np.ndindex(*shape):
+        total = float(x[place] + bias[place[-1]])
+        assert y[place].item() == (total if total > 0 else 0)
+        assert leaf.grad[place].item() == (above[place] if total > 0 else 0)
+        by_bias[place[-1]] += above[place] if total > 0 else 0
+    np.testing.assert_allclose(tensor_bias.grad.numpy(), by_bias, rtol=1e-5, atol=1e-6)
+
+
+def test_what_is_not_a_number_stays_so():
+    y = relu_(torch.tensor([[math.nan, 1.0]]), torch.tensor([0.0, math.nan]))
+    assert y.isnan().all()
+
+
+def test_the_network_learns_the_same_with_and_without():
+    torch.manual_seed(1)
+    network, x = FeedForward(24, 40).train(), torch.randn(6, 24, requires_grad=True)
+    torch.nn.init.normal_(network.w_1.bias)
+    leaves = [x, *network.parameters()]
+    quick = network(x)
+    assert "_Relu" in str(quick.grad_fn.next_functions)  # by the kernel indeed
+    plain = network.w_2(network.w_1(x).relu())
+    torch.testing.assert_close(quick, plain, atol=1e-6, rtol=1e-5)
+    above = torch.randn_like(quick)
+    for one, other in zip(*(torch.autograd.grad(y, leaves, above) for y in (quick, plain)), strict=True):
+        torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
