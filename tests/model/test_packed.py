@@ -1,4 +1,4 @@
-"""A batch without padding is the same batch: its loss and gradient are those of the padded one, nothing more is done."""
+"""A batch without padding is the same batch: its loss and gradient are the padded one's, and nothing more is done."""
 
 import pytest
 import torch

@@ -6,11 +6,17 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from heed.kernels import residual
 from heed.kernels.library import library
 
 
+def is_for_products_of(x: Tensor) -> bool:
+    """Whether the kernel can take what linear layers make of such a tensor, and is the quickest way here."""
+    return residual.is_for(x) and not torch.is_autocast_enabled(x.device.type)
+
+
 def relu_(x: Tensor, bias: Tensor) -> Tensor:
-    """max(0, x + bias) in the place of x. For tensors that `residual.is_for` says yes to."""
+    """max(0, x + bias) in the place of x."""
     y: Tensor = _Relu.apply(x, bias)  # type: ignore[no-untyped-call]
     return y
 

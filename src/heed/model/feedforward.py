@@ -3,8 +3,7 @@
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from heed.kernels import residual
-from heed.kernels.relu import relu_
+from heed.kernels import relu
 
 
 class FeedForward(nn.Module):
@@ -19,8 +18,8 @@ class FeedForward(nn.Module):
             nn.init.zeros_(layer.bias)
 
     def forward(self, x_BLD: Tensor) -> Tensor:
-        if self.training and residual.is_for(x_BLD):  # the same with fewer goes
-            inner_BLF = relu_(F.linear(x_BLD, self.w_1.weight), self.w_1.bias)
+        if self.training and relu.is_for_products_of(x_BLD):  # the same with fewer goes
+            inner_BLF = relu.relu_(F.linear(x_BLD, self.w_1.weight), self.w_1.bias)
         else:
             inner_BLF = self.w_1(x_BLD).relu()
         y_BLD: Tensor = self.w_2(inner_BLF)

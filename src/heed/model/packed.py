@@ -34,21 +34,24 @@ def can_pack(model: Transformer, longest: int) -> bool:
 
 def hidden_of_rows(model: Transformer, src: Packed, tgt_in: Packed) -> Tensor:
     """hidden_ND of the target's positions, the same as `model.decode(tgt_in, model.encode(src))` has there."""
+    # Both sides' symbols at once: the gradient of the embedding, as large as the vocabulary, is made once.
+    ids = torch.cat((src.ids_N, tgt_in.ids_N))
+    embedded_MD, embedded_ND = model.embedding(ids).split((len(src.ids_N), len(tgt_in.ids_N)))
+
     sight = Sight(src.lengths_B, src.lengths_B)
-    x_MD = model.dropout(_embedded(model, model.source_positions, src))
+    x_MD = model.dropout(_positioned(embedded_MD, model.source_positions, src.position_N))
     for layer in model.encoder:
         x_MD = layer(x_MD, sight)
     x_MD = model.encoder_norm(x_MD)
 
     sight, source_sight = Sight(tgt_in.lengths_B, tgt_in.lengths_B, causal=True), Sight(tgt_in.lengths_B, src.lengths_B)
-    y_ND = model.dropout(_embedded(model, model.target_positions, tgt_in))
+    y_ND = model.dropout(_positioned(embedded_ND, model.target_positions, tgt_in.position_N))
     for layer in cast("list[DecoderLayer]", model.decoder):
         y_ND = layer(y_ND, sight, layer.cross_attention.keys_values(x_MD), source_sight)
     hidden_ND: Tensor = model.decoder_norm(y_ND)
     return hidden_ND
 
 
-def _embedded(model: Transformer, positions: SinusoidalPositions | LearnedPositions, rows: Packed) -> Tensor:
-    table_LD = positions.table(int(rows.position_N.amax()) + 1 if len(rows.position_N) else 0)
-    embedded_ND: Tensor = model.embedding(rows.ids_N) + F.embedding(rows.position_N, table_LD)
-    return embedded_ND
+def _positioned(x_ND: Tensor, positions: SinusoidalPositions | LearnedPositions, position_N: Tensor) -> Tensor:
+    table_LD = positions.table(int(position_N.amax()) + 1 if len(position_N) else 0)
+    return x_ND + F.embedding(position_N, table_LD)

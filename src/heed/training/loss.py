@@ -89,7 +89,10 @@ class _LabelSmoothedLoss(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         vocab_size = weight_VD.size(0)
         other = epsilon / (vocab_size - 1)  # q of each symbol but the gold one
-        grad_hidden_ND, grad_weight_VD = torch.empty_like(hidden_ND), torch.zeros_like(weight_VD)
+        # softmax - q: what q has of all symbols alike is here from the start.
+        all_hidden_D = hidden_ND.to(weight_VD.dtype).sum(0)
+        grad_hidden_ND, grad_weight_VD = torch.empty_like(hidden_ND), torch.empty_like(weight_VD)
+        grad_weight_VD[:] = -other * all_hidden_D
         smoothed, unsmoothed = weight_VD.new_zeros(()), weight_VD.new_zeros(())
         factor_VD = weight_VD.to(hidden_ND.dtype)  # the same tensor, unless the hidden states are in 16 bits
         room_nV = hidden_ND.new_empty(min(PORTION, len(hidden_ND)), vocab_size)
@@ -104,8 +107,7 @@ class _LabelSmoothedLoss(torch.autograd.Function):
             unsmoothed += nll
             smoothed += (1 - epsilon - other) * nll + other * all_nll
 
-            # softmax - q, but without two passes over all symbols: it is divided by the sum in the small matrices,
-            # and what q has of all symbols alike is taken off at the end.
+            # Without two passes over all symbols: it is divided by the sum in the small matrices.
             grad_nV = logits_nV.to(hidden_nD.dtype)
             torch.mm(grad_nV, factor_VD, out=grad_nD).div_(sum_n1)
             share_nD = (hidden_nD / sum_n1).to(hidden_nD.dtype)
@@ -114,7 +116,6 @@ class _LabelSmoothedLoss(torch.autograd.Function):
             else:
                 grad_weight_VD += grad_nV.T @ share_nD
         grad_hidden_ND -= other * all_symbols_D.to(hidden_ND.dtype)
-        grad_weight_VD -= other * hidden_ND.to(weight_VD.dtype).sum(0)
         ctx.save_for_backward(grad_hidden_ND, grad_weight_VD)
         ctx.mark_non_differentiable(unsmoothed)
         return smoothed, unsmoothed
