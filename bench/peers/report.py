@@ -174,7 +174,8 @@ def translating(job: dict[str, Any], rounds: int, running: Running) -> Table:
     if not exact:
         columns["bleu"] = ("BLEU", "{:.2f}")
     notes = [
-        "heed by `heed.load(run).translate(texts)`; its engine by `heed.export.kept.open_engine`.",
+        "heed by `heed.load(run).translate(texts)`; its engine by `heed.export.kept.open_engine`. Ratios are of rows with "
+        "the same precision.",
         "CTranslate2 from `heed export --to ctranslate2`: many sentences by two workers of one thread, at most 32 "
         "together.",
         "HF generate from `heed export --to huggingface`: batches of 64 of similar length, early stopping.",
@@ -196,9 +197,11 @@ def translating(job: dict[str, Any], rounds: int, running: Running) -> Table:
 
 
 def _add_ratios(rows: list[dict[str, Any]], key: str) -> None:
-    ours = next((row[key] for row in rows if row["name"] == "heed"), None)
+    """How much faster heed is than each of the others, at the same precision."""
+    by_name = {row["name"]: row[key] for row in rows}
     for row in rows:
-        if ours is not None and row["name"] != "heed":
+        ours = by_name.get("heed int8" if row["name"].endswith("int8") else "heed")
+        if ours is not None and row["name"] not in ("heed", "heed int8"):
             row["ratio"] = ours / row[key]
 
 

@@ -39,6 +39,7 @@ TRAIN = [
 ]
 TRANSLATE = [
     Peer("heed", "", "translate_heed.py"),
+    Peer("heed int8", "", "translate_heed.py", ("int8",)),
     Peer("heed, CTranslate2 engine", "", "translate_heed.py", ("engine",)),
     Peer("heed, CTranslate2 engine int8", "", "translate_heed.py", ("engine", "int8")),
     Peer("CTranslate2 float32", "ctranslate2", "translate_ctranslate2.py"),

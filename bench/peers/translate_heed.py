@@ -16,7 +16,7 @@ else:
     from heed.allocator import keep_freed_memory
 
     keep_freed_memory()  # as `heed translate` does
-    translator = heed.load(job["run"])
+    translator = heed.load(job["run"], int8="int8" in sys.argv[2:])
 
 
 def translate(texts, beam):
