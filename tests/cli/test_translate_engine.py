@@ -133,3 +133,37 @@ def test_guesses_that_cannot_be_are_refused(run: Path, trained: Trained, tmp_pat
     ]:
         refused = heed("translate", "--model", run, *options, given="a b c\n")
         assert refused.code != 0 and said in refused.err, refused.err
+
+
+@pytest.mark.parametrize("by", ["file", "redirection"])
+def test_much_text_goes_to_torch(run: Path, tmp_path: Path, by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless CTranslate2 is asked for. The lines are the same."""
+    source = write_lines(tmp_path / "s", letters(6, 20))
+    outputs = []
+    for much, options, expected in (
+        (0, ["--engine", "ctranslate2"], ["ctranslate2-float32"]),
+        (0, [], []),
+        (1e300, [], ["ctranslate2-float32"]),
+    ):
+        shutil.rmtree(run / "export", ignore_errors=True)
+        monkeypatch.setattr("heed.cli.translate._MUCH", much)
+        out = tmp_path / "out"
+        with open(source, encoding="utf-8") as lines:
+            monkeypatch.setattr("sys.stdin", lines)
+            named = ["--input", str(source)] if by == "file" else []
+            assert main(["translate", "--model", str(run), "--output", str(out), *named, *options]) == 0
+        assert exports(run) == expected
+        outputs.append(out.read_text(encoding="utf-8"))
+    assert outputs[0] == outputs[1] == outputs[2] != ""
+
+
+def test_without_kernels_much_text_stays_with_ctranslate2(run: Path, tmp_path: Path) -> None:
+    source = write_lines(tmp_path / "s", letters(6, 20))
+    script = (
+        "from heed.cli import translate; translate._MUCH = 0\n"
+        "from heed.cli.main import main\n"
+        f"main(['translate', '--model', {str(run)!r}, '--input', {str(source)!r}])"
+    )
+    environment = {**ENVIRONMENT, "HEED_KERNELS": "off"}
+    subprocess.run([sys.executable, "-c", script], capture_output=True, env=environment, check=True)
+    assert exports(run) == ["ctranslate2-float32"]

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import queue
 import sys
 import threading
@@ -80,7 +81,8 @@ def configure_model(parser: argparse.ArgumentParser) -> None:
         "--engine",
         choices=["auto", "ctranslate2", "torch"],
         default="auto",
-        help="who computes; auto (default) is ctranslate2 where it is installed and can do what is asked, else torch",
+        help="who computes; auto (default) is ctranslate2 where it is installed and can do what is asked, unless torch "
+        "will be done first",
     )
     parser.add_argument("--int8", action="store_true", help="weights of 8 bits: quicker, a little less exact")
     parser.add_argument(
@@ -131,6 +133,7 @@ def _translator(args: argparse.Namespace) -> "Callable[[list[str], list[str] | N
             "--prefixes are not forced piece by piece": args.prefixes is not None,
             "it cannot guess ahead from --phrases": args.phrases is not None,
             "it cannot guess ahead by --draft": args.draft is not None,
+            "torch will be done first": args.engine == "auto" and _is_much(args),
         },
     )
     if not isinstance(engine, TorchInstead):
@@ -173,6 +176,25 @@ def _draft(args: argparse.Namespace, translator: "Translator") -> "Draft | None"
 
 
 # --- who computes -----------------------------------------------------------------------------------------
+
+
+# Bytes to translate times weights: from here on torch has made up for its later start, by about a second. Measured at
+# `tiny` and `base`, in 32 and in 8 bits (docs/export.md).
+_MUCH = 3e11
+
+
+def _is_much(args: argparse.Namespace) -> bool:
+    """Whether torch, which starts later than CTranslate2 but with its kernels is quicker, will be done first."""
+    from heed.errors import CheckpointError
+    from heed.export.kept import checkpoint_path
+    from heed.kernels.library import library
+
+    try:
+        size = os.stat(sys.stdin.fileno() if args.input == "-" else args.input).st_size  # 0 of what has no end yet
+        weights = (checkpoint_path(Path(args.model[0]), args.checkpoint) / "model.safetensors").stat().st_size / 4
+    except (OSError, CheckpointError):  # said by whoever needs it
+        return False
+    return size * weights > _MUCH and library() is not None
 
 
 @dataclass(frozen=True)

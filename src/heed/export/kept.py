@@ -23,7 +23,7 @@ def open_engine(path: Path, checkpoint: str = "best", int8: bool = False) -> Eng
     Raises:
         CheckpointError: the run folder is missing or damaged, or another process is making the export.
     """
-    weights = _checkpoint_path(path, checkpoint)
+    weights = checkpoint_path(path, checkpoint)
     config = config_from_dict(read_json(path / "config.json"), str(path / "config.json"))
     tokenizer = Tokenizer.load(path / "tokenizer.model")
     origin = {
@@ -38,8 +38,12 @@ def open_engine(path: Path, checkpoint: str = "best", int8: bool = False) -> Eng
     return Engine(folder, config, tokenizer, int8)
 
 
-def _checkpoint_path(path: Path, which: str) -> Path:
-    """Where the weights are: quickly in the usual case, else from `RunFolder`, which also knows what is wrong."""
+def checkpoint_path(path: Path, which: str) -> Path:
+    """Where the weights are: quickly in the usual case, else from `RunFolder`, which also knows what is wrong.
+
+    Raises:
+        CheckpointError: there is no such thing.
+    """
     best = path / "best.json"
     name = read_json(best).get("checkpoint") if which == "best" and best.exists() else which
     found = path / "checkpoints" / str(name)
