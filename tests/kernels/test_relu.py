@@ -49,3 +49,9 @@ def test_the_network_learns_the_same_with_and_without():
     above = torch.randn_like(quick)
     for one, other in zip(*(torch.autograd.grad(y, leaves, above) for y in (quick, plain)), strict=True):
         torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
+
+
+def test_what_is_not_side_by_side_is_refused():
+    for x, bias in ((torch.randn(4, 3).T, torch.zeros(4)), (torch.randn(3, 4), torch.zeros(3))):
+        with pytest.raises(AssertionError):
+            relu_(x, bias)

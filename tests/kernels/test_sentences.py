@@ -163,9 +163,20 @@ def test_rows_that_are_not_the_sentences_are_refused(queries, keys):
     x = torch.randn(2, 6, 8)
     with pytest.raises(ValueError, match="do not fit"):
         attend_sentences(x, x, x, sight(queries, keys))
-    with pytest.raises(ValueError, match="do not fit"):
-        columns = x.transpose(1, 2).contiguous().transpose(1, 2)
-        attend_sentences(columns, x, x, sight([6]))
+
+
+@pytest.mark.parametrize("change", [torch.Tensor.double, lambda x: x.mT.contiguous().mT], ids=["float64", "columns"])
+def test_rows_the_kernel_cannot_take_are_refused(change):
+    x = torch.randn(2, 6, 8)
+    with pytest.raises(ValueError, match="not rows of float32"):
+        attend_sentences(x, change(x), x, sight([6]))
+
+
+@pytest.mark.parametrize("sees", [sight([6, 0], [6]), Sight(torch.tensor([6]).int(), torch.tensor([6]).int())])
+def test_counts_the_kernel_cannot_take_are_refused(sees):
+    x = torch.randn(2, 6, 8)
+    with pytest.raises(ValueError, match="not as many counts"):
+        attend_sentences(x, x, x, sees)
 
 
 def test_what_else_there_is_goes_to_pytorch():

@@ -102,7 +102,7 @@ def test_kept_floats_are_what_autograd_keeps() -> None:
     """Counted by hand, beside what PyTorch says it saved for the backward pass."""
     from heed.data.batch import batch_of_ids
     from heed.model.transformer import Transformer
-    from heed.training.loss import batch_loss
+    from heed.training.loss import BatchLoss
 
     config = ModelConfig(encoder_layers=2, decoder_layers=3, d_model=64, d_ff=160, h=4, dropout=0.1, max_length=60)
     model = Transformer(config, 300).train()
@@ -118,8 +118,8 @@ def test_kept_floats_are_what_autograd_keeps() -> None:
     n, length = 40, 50
     batch = batch_of_ids([[5] * (length - 1)] * n, [[7] * (length - 1)] * n)
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        loss = batch_loss(model, batch, 0.1)
-    assert loss.smoothed.requires_grad
+        smoothed, _ = BatchLoss(model, 0.1)(batch.src_BS, batch.tgt_in_BT, batch.tgt_out_BT)
+    assert smoothed.requires_grad
     assert sum(storage.nbytes() for storage in kept.values()) == pytest.approx(
         4 * kept_floats(config, length) * n * length, rel=0.1
     )

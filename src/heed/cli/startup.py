@@ -5,7 +5,7 @@ import sys
 
 
 def import_torch() -> None:
-    """Import torch while the garbage collector rests. Verbs that need it call this before anything that imports it.
+    """Import torch while the garbage collector rests. Verbs that need it call this before they import it.
 
     An import makes hundreds of thousands of objects that all stay. Looked through for garbage again and again, they
     make importing a seventh slower; frozen, they are not looked through later either, nor when the process ends.

@@ -11,7 +11,7 @@ static int is_among(long one, const long *several, long n) {
 }
 
 /* Of each of `n_sentences` sentences with `width` hypotheses: the n best sums of what a hypothesis has (`live`) and a
-   symbol's log-probability, best first. `never`: symbols that are not offered. Places that cannot be filled are -inf. */
+   symbol's log-probability, best first. `never`: symbols that are not offered. What cannot be filled is -inf. */
 void heed_best_continuations(
     const float *live, const float *logits, long n_sentences, long width, long vocab_size, const long *never,
     long n_never, long n, float *totals, int64_t *parents, int64_t *symbols) {

@@ -1,9 +1,10 @@
-/* The decoder a few positions at a time: all its layers in one call, with the matrix products of PyTorch's own library,
-   or those of 8 bits. model/incremental.py is the same in PyTorch's terms, and says what is what. Matrices are row after
-   row; a weight is d_in x d_out. */
+/* The decoder a few positions at a time: all its layers in one call, with the matrix products of PyTorch's own
+   library, or those of 8 bits. model/incremental.py is the same in PyTorch's terms, and says what is what. Matrices are
+   row after row; a weight is d_in x d_out. */
 #include "exponential.h"
 #include "int8.h"
 #include "lanes.h"
+#include "relu.h"
 
 typedef void Sgemm(
     const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *,
@@ -164,10 +165,10 @@ static void attend(
         }
 }
 
-/* From x_RD, the embedded newest symbols of n_queries nodes of each sentence, to logits_RV; x is used up. The nodes' own
-   keys and values go into the slots after `n_slots`, of `capacity` for each sentence; `sees` includes them. `room` is for a row's
-   numbers of its input seen, output, context and the widest inner product each, and what `attend` or a product of 8 bits
-   wants. */
+/* From x_RD, the embedded newest symbols of n_queries nodes of each sentence, to logits_RV; x is used up. The nodes'
+   own keys and values go into the slots after `n_slots`, of `capacity` for each sentence; `sees` includes them. `room`
+   is for a row's numbers of its input seen, output, context and the widest inner product each, and what `attend` or a
+   product of 8 bits wants. */
 void heed_decode(
     const Decoder *decoder, float *x, const Past *pasts, const Mask *sees, const Mask *source_sees, long n_sentences,
     long n_queries, long n_slots, long capacity, long n_source, float *room, float *logits) {
@@ -176,7 +177,8 @@ void heed_decode(
     float *seen = room, *y = seen + rows * d, *context = y + rows * d, *wide = context + rows * values;
     float *spare = wide + rows * (qkv_row > d_ff ? qkv_row : d_ff);
     for (const Layer *layer = decoder->layers; layer < decoder->layers + decoder->n_layers; layer++, pasts++) {
-        product(decoder, before(decoder, x, seen, layer->own_norm, rows), &layer->own_qkv, wide, rows, d, qkv_row, spare);
+        const float *x_seen = before(decoder, x, seen, layer->own_norm, rows);
+        product(decoder, x_seen, &layer->own_qkv, wide, rows, d, qkv_row, spare);
         for (long b = 0; b < n_sentences; b++)
             for (long i = 0; i < n_queries; i++) {
                 const float *own = wide + (b * n_queries + i) * qkv_row;
@@ -189,20 +191,17 @@ void heed_decode(
         product(decoder, context, &layer->own_out, y, rows, values, d, spare);
         after(decoder, x, y, layer->own_norm, rows);
 
-        product(decoder, before(decoder, x, seen, layer->cross_norm, rows), &layer->cross_q, wide, rows, d, keys, spare);
+        x_seen = before(decoder, x, seen, layer->cross_norm, rows);
+        product(decoder, x_seen, &layer->cross_q, wide, rows, d, keys, spare);
         attend(
             decoder, wide, keys, pasts->source_k, pasts->source_v, n_source, *source_sees, n_sentences, n_queries,
             n_source, spare, context);
         product(decoder, context, &layer->cross_out, y, rows, values, d, spare);
         after(decoder, x, y, layer->cross_norm, rows);
 
-        const float *x_seen = before(decoder, x, seen, layer->feed_forward_norm, rows);
+        x_seen = before(decoder, x, seen, layer->feed_forward_norm, rows);
         product(decoder, x_seen, &layer->w_1, wide, rows, d, d_ff, spare);
-        for (long r = 0; r < rows; r++)
-            for (long c = 0; c < d_ff; c++) {
-                const float sum = wide[r * d_ff + c] + layer->b_1[c];
-                wide[r * d_ff + c] = sum < 0 ? 0 : sum;
-            }
+        heed_relu(wide, layer->b_1, rows, d_ff);
         product(decoder, wide, &layer->w_2, y, rows, d_ff, d, spare);
         for (long r = 0; r < rows; r++)
             for (long c = 0; c < d; c++) y[r * d + c] += layer->b_2[c];

@@ -1,4 +1,4 @@
-/* Sums of products of 8 bits are exact in 32, so whatever the processor's instructions are: the same numbers. */
+/* Sums of products of 8 bits are exact in 32, up to 66,000 of them: the same integers, whatever the instructions. */
 #include "int8.h"
 #include <math.h>
 #include <string.h>
@@ -15,8 +15,8 @@ enum {
 };
 static const float LEAST = 1e-30f; /* a row's largest number; below, MOST / it were infinite */
 
-/* Each kind of instruction has sums of WIDTH columns in a register, VECTORS of them for each of up to ROWS rows at a time:
-   as many as there are registers for. `dot` adds the products of four rows of the weight and four numbers of x. */
+/* Each kind of instruction has sums of WIDTH columns in a register, VECTORS of them for each of up to ROWS rows at a
+   time: as many as there are registers for. `dot` adds the products of four rows of the weight and four numbers of x. */
 #if defined __AVX512VNNI__
 enum { WIDTH = 16, VECTORS = 4, ROWS = 6 };
 typedef int8_t Step;
@@ -90,9 +90,11 @@ INLINE void sums_of(const Step *x, long fours, const uint8_t *panel, int rows, i
             for (int v = 0; v < VECTORS; v++) found[r][v] = none();
         for (long four = 0; four < fours; four++) {
             const uint8_t *steps = panel + (four * PANEL + begin) * 4;
-            for (int r = 0; r < rows; r++)
+            for (int r = 0; r < rows; r++) {
+                const Step *numbers = x + (r * fours + four) * 4;
                 for (int v = 0; v < VECTORS; v++)
-                    found[r][v] = dot(found[r][v], weights_at(steps + v * WIDTH * 4), spread(x + (r * fours + four) * 4));
+                    found[r][v] = dot(found[r][v], weights_at(steps + v * WIDTH * 4), spread(numbers));
+            }
         }
         for (int r = 0; r < rows; r++)
             for (int v = 0; v < VECTORS; v++) put(sums[r] + begin + v * WIDTH, found[r][v]);
@@ -110,6 +112,11 @@ static float rounded(const float *x, Step *steps, long in, long whole, int32_t *
     }
     float largest;
     memcpy(&largest, &highest, sizeof largest);
+    if (!(largest < INFINITY)) { /* what is not a number makes the whole row so */
+        memset(steps, 0, whole * sizeof *steps);
+        *excess = 0;
+        return NAN;
+    }
     if (largest < LEAST) largest = LEAST;
     const float scale = MOST / largest;
     for (long i = 0; i < in; i++) {

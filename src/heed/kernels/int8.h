@@ -10,7 +10,7 @@ typedef struct {
     const float *scales;
 } Int8Weight;
 
-/* y = x · weight + bias, if there is one. Each row of x is rounded to steps of its own. `room` is for rows · (in / 2 + 4)
-   numbers. */
+/* y = x · weight + bias, if there is one. Each row of x is rounded to steps of its own. `room` is for
+   rows · (in / 2 + 4) numbers. */
 void heed_int8_product(
     const float *x, const Int8Weight *weight, const float *bias, float *y, long rows, long in, long out, float *room);

@@ -25,14 +25,14 @@ class Int8Weight:
         above_zero_OI = steps_OI.view(torch.uint8) ^ _ZERO
         whole_OI = F.pad(above_zero_OI, (0, -d_in % _FOUR, 0, -out % _PANEL))
         self._steps = whole_OI.view(-1, _PANEL, whole_OI.size(1) // _FOUR, _FOUR).transpose(1, 2).contiguous()
-        self._scale_O = scale_O
+        self._scale_O = scale_O.detach().contiguous()
         self.pointers = Int8Pointers(self._steps.data_ptr(), self._scale_O.data_ptr())
 
 
 def int8_product(x_RI: Tensor, weight: Int8Weight, bias_O: Tensor | None = None) -> Tensor:
     """x · weight + bias; each row of x is rounded to 8 bits by itself."""
     library = kernels(x_RI)
-    assert library is not None
+    assert library is not None and x_RI.size(1) == weight.shape[0]
     x_RI = x_RI.contiguous()
     (rows, d_in), out = x_RI.shape, weight.shape[1]
     y_RO, room = x_RI.new_empty(rows, out), x_RI.new_empty(rows * (d_in // 2 + 4))

@@ -1,4 +1,5 @@
-/* Between the two products of a feed-forward network: max(0, x + b) in the place of x, and the way back. */
+/* Between the two products of a feed-forward network: max(0, x + bias), and the way back. */
+#include "relu.h"
 
 void heed_relu(float *restrict x, const float *restrict bias, long rows, long d) {
     for (long r = 0; r < rows; r++, x += d)

@@ -24,8 +24,8 @@ def relu_(x: Tensor, bias: Tensor) -> Tensor:
 class _Relu(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, bias: Tensor) -> Tensor:
-        d = len(bias)
-        _call("heed_relu", (x, bias), d)
+        assert x.is_contiguous() and x.size(-1) == len(bias)
+        _call("heed_relu", (x, bias), len(bias))
         ctx.mark_dirty(x)
         ctx.save_for_backward(x)
         return x

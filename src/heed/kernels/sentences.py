@@ -67,11 +67,15 @@ def attend_sentences(q_HNK: Tensor, k_HMK: Tensor, v_HMC: Tensor, sight: Sight) 
     """Scaled dot-product attention: context_HNC, the heads of a position side by side in memory.
 
     Raises:
-        ValueError: other rows than the sentences have.
+        ValueError: what the kernel cannot take, or other rows than the sentences have.
     """
+    if kernels(q_HNK, k_HMK, v_HMC) is None or any(x.stride(2) != 1 for x in (q_HNK, k_HMK, v_HMC)):
+        raise ValueError("not rows of float32 on the processor, each row's numbers side by side")
+    if sight.queries_B.shape != sight.keys_B.shape or {sight.queries_B.dtype, sight.keys_B.dtype} != {torch.int64}:
+        raise ValueError(f"{sight}: not as many counts of queries as of keys, all of 64 bits")
     n, m = sight.n_rows
     expected = [(len(q_HNK), n, q_HNK.size(2)), (len(q_HNK), m, q_HNK.size(2)), (len(q_HNK), m, v_HMC.size(2))]
-    if [x.shape for x in (q_HNK, k_HMK, v_HMC)] != expected or any(x.stride(2) != 1 for x in (q_HNK, k_HMK, v_HMC)):
+    if [x.shape for x in (q_HNK, k_HMK, v_HMC)] != expected:
         raise ValueError(f"{n} queries and {m} keys do not fit {q_HNK.shape}, {k_HMK.shape}, {v_HMC.shape}")
     context_HNC: Tensor = _Attention.apply(q_HNK, k_HMK, v_HMC, sight)  # type: ignore[no-untyped-call]
     return context_HNC

@@ -52,7 +52,8 @@ class MultiHeadAttention(nn.Module):
     ) -> Tensor:
         """Attend from x. With `captured`, take the explicit path and append each head's weights to it.
 
-        A `Sight` instead of a mask: there is no B, but all sentences' positions in a row, as in `packed.py`.
+        A `Sight` instead of a mask: there is no B, but all sentences' positions in a row, as in `packed.py`;
+        and nothing is captured.
         """
         q_BHLK = self._split_heads(self.w_q(x_BLD))
         if isinstance(may_attend_B1LM, Sight):

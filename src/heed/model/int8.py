@@ -51,7 +51,7 @@ class ByPyTorch:
 
     def __call__(self, x_RI: Tensor, /) -> Tensor:
         largest_R1 = x_RI.abs().amax(1, keepdim=True).clamp_min_(_LEAST)
-        steps_RI = (x_RI * (_MOST / largest_R1)).round_().add_(_ZERO).to(torch.uint8)
+        steps_RI = (x_RI * (largest_R1.new_tensor(_MOST) / largest_R1)).round_().add_(_ZERO).to(torch.uint8)
         x, weight = (steps_RI, 1 / _MOST, _ZERO), (self.weight, self._scale_O, self._zero_O)
         y_RO: Tensor = torch.ops.onednn.qlinear_pointwise(*x, *weight, None, 1.0, 0, torch.float32, "none", [], "")
         y_RO.mul_(largest_R1)
@@ -64,7 +64,8 @@ class _Int8Linear(nn.Module):
         self._product = int8_product(linear.weight, linear.bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self._product(x.flatten(0, -2)).view(*x.shape[:-1], -1)
+        y_RO = self._product(x.flatten(0, -2))
+        return y_RO.view(*x.shape[:-1], y_RO.size(1))
 
 
 @torch.inference_mode()

@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from heed.data.batch import Batch
 from heed.kernels.softmax import softmax_less_gold_
 from heed.model.packed import Packed, can_pack, hidden_of_rows
 from heed.model.transformer import Transformer
@@ -38,7 +37,7 @@ class BatchLoss(nn.Module):
         self.model, self.epsilon, self.packs = model, epsilon, packs
 
     def forward(self, src_BS: Tensor, tgt_in_BT: Tensor, tgt_out_BT: Tensor) -> tuple[Tensor, Tensor]:
-        """The two sums of `Loss`. Padding costs nothing: it is left out at once, or else before the softmax."""
+        """The two sums of `Loss`. No padding goes into the softmax; where kernels allow it, none into any layer."""
         real_BT = tgt_out_BT.ne(PAD)
         if self.packs and can_pack(self.model, max(src_BS.size(1), tgt_in_BT.size(1))):
             src, tgt_in = Packed.of(src_BS, src_BS.ne(PAD)), Packed.of(tgt_in_BT, real_BT)
@@ -47,11 +46,6 @@ class BatchLoss(nn.Module):
             hidden_ND = self.model.decode(tgt_in_BT, self.model.encode(src_BS))[real_BT]
         loss = label_smoothed_loss(hidden_ND, self.model.embedding.weight, tgt_out_BT[real_BT], self.epsilon)
         return loss.smoothed, loss.negative_log_likelihood
-
-
-def batch_loss(model: Transformer, batch: Batch, epsilon: float) -> Loss:
-    """The loss of a batch."""
-    return Loss(*BatchLoss(model, epsilon)(batch.src_BS, batch.tgt_in_BT, batch.tgt_out_BT))
 
 
 def label_smoothed_loss(hidden_ND: Tensor, weight_VD: Tensor, gold_N: Tensor, epsilon: float) -> Loss:
@@ -107,7 +101,7 @@ class _LabelSmoothedLoss(torch.autograd.Function):
             unsmoothed += nll
             smoothed += (1 - epsilon - other) * nll + other * all_nll
 
-            # Without two passes over all symbols: it is divided by the sum in the small matrices.
+            # The softmax is divided by its sums in the small matrices: no pass over all symbols.
             grad_nV = logits_nV.to(hidden_nD.dtype)
             torch.mm(grad_nV, factor_VD, out=grad_nD).div_(sum_n1)
             share_nD = (hidden_nD / sum_n1).to(hidden_nD.dtype)
