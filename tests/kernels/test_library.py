@@ -42,11 +42,14 @@ def test_they_can_be_switched_off():
     assert show(HEED_KERNELS="off") == "None"
 
 
-def test_a_compiler_that_cannot_is_like_none(tmp_path):
+def test_a_compiler_that_cannot_is_like_none_and_that_is_said(tmp_path):
     broken = tmp_path / "cc"
-    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.write_text("#!/bin/sh\necho no room left >&2\nexit 1\n")
     broken.chmod(0o755)
-    assert show(CC=str(broken), XDG_CACHE_HOME=str(tmp_path / "cache")) == "None"
+    environment = {**os.environ, "CC": str(broken), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    done = subprocess.run([sys.executable, "-c", SHOW], env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.strip()) == (0, "None")
+    assert "heed's kernels cannot be used" in done.stderr and "no room left" in done.stderr
 
 
 @needs_compiler

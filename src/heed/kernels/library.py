@@ -8,6 +8,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,7 +54,9 @@ def library() -> ctypes.CDLL | None:
         return None
     try:
         found = _loaded(compiler)
-    except OSError:
+    except OSError as error:
+        hint = "PyTorch's own loops do the work, slower; HEED_KERNELS=off to do without this message"
+        warnings.warn(f"heed's kernels cannot be used: {error}; {hint}", stacklevel=2)
         return None
     for name, arguments in _ARGUMENTS.items():
         getattr(found, name).argtypes = arguments
@@ -92,9 +95,10 @@ def _compile(compiler: str, out: Path) -> None:
     sources = map(str, sorted(SOURCES.glob("*.c")))
     command = [compiler, *_FLAGS, *sources, "-o", str(out), "-lm"]
     for machine in _FOR_THIS_MACHINE:  # not every compiler knows every option
-        if subprocess.run([*command, *machine], capture_output=True).returncode == 0:
+        done = subprocess.run([*command, *machine], capture_output=True, text=True, errors="replace")
+        if done.returncode == 0:
             return
-    raise OSError(f"{compiler} cannot compile {SOURCES}")
+    raise OSError(f"{compiler} cannot compile them: {(done.stderr.strip().splitlines() or ['no word why'])[0]}")
 
 
 def _processor() -> str:
