@@ -6,6 +6,7 @@
 import argparse
 import os
 import sys
+import time
 from collections.abc import Sequence
 
 import heed
@@ -41,6 +42,9 @@ VERBS = {
     "bench": bench,
     "check-resume": check_resume,
 }
+
+# Seconds. Once a process has ended with an error, torchrun ends the others: not before the one that speaks has spoken.
+_UNTIL_SAID = 2.0
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -83,11 +87,14 @@ def _run(args: argparse.Namespace) -> int:
     except HeedError as error:
         if args.debug:
             raise
-        if os.environ.get("RANK", "0") == "0":  # of the processes torchrun has started, one says it
+        if _speaks():
             print(f"heed {args.verb}: {error}", file=sys.stderr)
+        else:
+            time.sleep(_UNTIL_SAID)
         return 2 if isinstance(error, ConfigError) else 1
     except KeyboardInterrupt:
-        print(f"heed {args.verb}: stopped", file=sys.stderr)
+        if _speaks():
+            print(f"heed {args.verb}: stopped", file=sys.stderr)
         return 130
     except BrokenPipeError:
         # Whoever read our output has gone (`| head`): not an error. Nothing may be flushed to it at exit.
@@ -98,6 +105,11 @@ def _run(args: argparse.Namespace) -> int:
             raise
         print(f"heed {args.verb}: {error.filename or 'input or output'}: {error.strerror or error}", file=sys.stderr)
         return 1
+
+
+def _speaks() -> bool:
+    """Of the processes torchrun has started, one says what is to be said."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 if __name__ == "__main__":
