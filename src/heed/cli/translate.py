@@ -81,8 +81,8 @@ def configure_model(parser: argparse.ArgumentParser) -> None:
         "--engine",
         choices=["auto", "ctranslate2", "torch"],
         default="auto",
-        help="who computes; auto (default) is ctranslate2 where it is installed and can do what is asked, unless torch "
-        "will be done first",
+        help="who computes; auto (default) is ctranslate2 where it is installed and can do what is asked, else torch; "
+        "heed translate takes torch for much text, too",
     )
     parser.add_argument("--int8", action="store_true", help="weights of 8 bits: quicker, a little less exact")
     parser.add_argument(
@@ -179,7 +179,7 @@ def _draft(args: argparse.Namespace, translator: "Translator") -> "Draft | None"
 
 
 # Bytes to translate times weights: from here on torch has made up for its later start, by about a second. Measured at
-# `tiny` and `base`, in 32 and in 8 bits (docs/export.md).
+# `tiny`, and reckoned for `base` from its speeds (docs/export.md).
 _MUCH = 3e11
 
 
