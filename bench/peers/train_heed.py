@@ -17,7 +17,7 @@ keep_freed_memory()
 torch.manual_seed(1)
 learner = Learner(config_from_dict(job["config"], "job"), job["vocabulary_size"], Workers(0, 1, torch.device("cpu")))
 learner.model.train()
-batches = [Batch(*tensors, int(tensors[2].ne(0).sum())) for tensors in read_batches(job)]
+batches = [Batch(*tensors, int(tensors[2].ne(0).sum()), torch.arange(len(tensors[0]))) for tensors in read_batches(job)]
 step = 0
 while True:
     for batch in batches:

@@ -61,8 +61,8 @@ def poison(steps: set[int]) -> None:
         current = step
         return original(learner, micro_batches, n_tokens, step, stop_asked)
 
-    def add_gradient(self, batch, scale, place, is_last, original=Learner.add_gradient):
-        return original(self, batch, scale * float("inf") if current in steps else scale, place, is_last)
+    def add_gradient(self, batch, scale, step, is_last, original=Learner.add_gradient):
+        return original(self, batch, scale * float("inf") if current in steps else scale, step, is_last)
 
     loop.train_step, Learner.add_gradient = train_step, add_gradient
 

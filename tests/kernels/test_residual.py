@@ -1,7 +1,6 @@
 """The fused residual dropout against float64 arithmetic over the same mask, and the mask itself."""
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -9,7 +8,8 @@ import torch
 
 from heed.kernels import residual
 from heed.kernels.library import library
-from heed.model.dropout import Dropout, dropout_seeded
+from heed.kernels.residual import Mask
+from heed.model.dropout import Dropout, keep_mask
 from heed.model.layers import Residual
 from heed.model.transformer import Transformer
 from tests.conftest import VOCABULARY, small_config
@@ -19,9 +19,16 @@ pytestmark = pytest.mark.skipif(library() is None, reason="needs a C compiler")
 SHAPES = [(3, 32), (1, 1), (7, 5), (5, 33), (2, 3, 47), (4, 128), (2, 515), (3, 1100), (2, 1024)]
 
 
-def factors(p: float, *shape: int, seed: int = 11) -> torch.Tensor:
+def mask(p: float, *shape: int, seed: int = 11, site: int = 0) -> Mask:
+    """Rows' seeds that look alike: that they are hashed is for the kernel to do."""
+    rows = math.prod(shape[:-1]) if math.prod(shape) else 0
+    wrapped = [(seed + row + (1 << 63)) % (1 << 64) - (1 << 63) for row in range(rows)]
+    return Mask(torch.tensor(wrapped, dtype=torch.int64), site, p)
+
+
+def factors(p: float, *shape: int, seed: int = 11, site: int = 0) -> torch.Tensor:
     """What elements are multiplied by, seen by feeding ones."""
-    return residual.dropout(torch.ones(shape), p, seed)
+    return residual.dropout(torch.ones(shape), mask(p, *shape, seed=seed, site=site))
 
 
 def random(*shape: int, seed: int = 0, scale: float = 1.0) -> torch.Tensor:
@@ -61,7 +68,7 @@ def test_sum_and_norm_as_in_float64(shape: tuple[int, ...], p: float, scale: flo
     x, y, grad = random(*shape, seed=1, scale=scale), random(*shape, seed=2, scale=scale), random(*shape, seed=3)
     norm = a_norm(d)
     inputs = [x.requires_grad_(), y.requires_grad_(), norm.weight, norm.bias]
-    found = residual.dropout_add_norm(x, y, p, seed, norm)
+    found = residual.dropout_add_norm(x, y, mask(p, *shape, seed=seed), norm)
     found.backward(grad)
     as_rows = [t.detach().double().numpy().reshape(-1, d) for t in (x, y, grad, factors(p, *shape, seed=seed))]
     rows_x, rows_y, rows_grad, factor = as_rows
@@ -81,13 +88,13 @@ def test_sum_alone_and_dropout_alone(shape: tuple[int, ...], p: float) -> None:
     x, y, grad = (random(*shape, seed=seed).requires_grad_(seed < 3) for seed in (1, 2, 3))
     factor = factors(p, *shape).double()
     exact = dict(rtol=1e-6, atol=1e-6, check_dtype=False)
-    torch.testing.assert_close(residual.dropout_add(x, y, p, 11), x.double() + y.double() * factor, **exact)
-    torch.testing.assert_close(residual.dropout(y, p, 11), y.double() * factor, **exact)
-    residual.dropout_add(x, y, p, 11).backward(grad)
+    torch.testing.assert_close(residual.dropout_add(x, y, mask(p, *shape)), x.double() + y.double() * factor, **exact)
+    torch.testing.assert_close(residual.dropout(y, mask(p, *shape)), y.double() * factor, **exact)
+    residual.dropout_add(x, y, mask(p, *shape)).backward(grad)
     torch.testing.assert_close(x.grad, grad)
     torch.testing.assert_close(y.grad, grad.double() * factor, **exact)
     y.grad = None
-    residual.dropout(y, p, 11).backward(grad)
+    residual.dropout(y, mask(p, *shape)).backward(grad)
     torch.testing.assert_close(y.grad, grad.double() * factor, **exact)
 
 
@@ -97,7 +104,7 @@ def test_gradients_that_are_not_contiguous() -> None:
         grads = []
         for weight in (random(40, 6).T, random(40, 6).T.contiguous()):
             x.grad = y.grad = None
-            function(x, y, 0.3, 4).backward(weight)
+            function(x, y, mask(0.3, 6, 40)).backward(weight)
             grads.append((x.grad.clone(), y.grad.clone()))
         for one, other in zip(*grads, strict=True):
             assert torch.equal(one, other)
@@ -107,11 +114,11 @@ def test_what_is_not_a_number_is_not_hidden() -> None:
     for wrong in (math.nan, math.inf, -math.inf):
         y = torch.ones(4, 64)
         y[1] = wrong  # some of it dropped
-        assert residual.dropout(y, 0.5, 1).isfinite().all(1).tolist() == [True, False, True, True]
-        assert residual.dropout(y, 0.5, 1)[1].isnan().any()  # as in PyTorch, where 0 x inf is no number
+        assert residual.dropout(y, mask(0.5, 4, 64)).isfinite().all(1).tolist() == [True, False, True, True]
+        assert residual.dropout(y, mask(0.5, 4, 64))[1].isnan().any()  # as in PyTorch, where 0 x inf is no number
         for function in (residual.dropout_add, lambda *a: residual.dropout_add_norm(*a, a_norm(64))):
-            assert not function(y, torch.ones(4, 64), 0.5, 1)[1].isfinite().any()
-            assert function(y, torch.ones(4, 64), 0.5, 1)[2].isfinite().all()
+            assert not function(y, torch.ones(4, 64), mask(0.5, 4, 64))[1].isfinite().any()
+            assert function(y, torch.ones(4, 64), mask(0.5, 4, 64))[2].isfinite().all()
 
 
 @pytest.mark.parametrize("p", [0.1, 0.3, 0.5, 0.9])
@@ -162,88 +169,74 @@ def test_a_mask_goes_by_its_seed_alone() -> None:
     assert torch.equal(factors(0.3, 50, 70, seed=9)[:20], factors(0.3, 20, 70, seed=9))
 
 
-def one_training(seed: int) -> list[torch.Tensor]:
-    """Values and gradients of a few layers, long enough for threads to overlap."""
-    layers = [Residual(96, 0.3, "post"), Residual(96, 0.3, "pre")]
-    x = random(400, 96).requires_grad_()
-    with dropout_seeded(seed):
-        y = Dropout(0.2)(x)
-        for _ in range(20):
-            for layer in layers:
-                y = layer.after(y, y.sin())
-        y.sin().sum().backward()
-    return [y.detach(), x.grad, layers[0].norm.weight.grad]
+@pytest.mark.parametrize("d", [1, 16, 31, 32, 33, 96, 515, 1100])
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
+def test_masks_are_those_of_pytorch_operations(d: int, p: float) -> None:
+    """Bit for bit: `keep_mask` is the formula, this is the fast way to it."""
+    generator = torch.Generator().manual_seed(d)
+    seeds = torch.randint(-(1 << 63), (1 << 63) - 1, (40,), generator=generator)
+    for site in (0, 1, 63):
+        kept = residual.dropout(torch.ones(40, d), Mask(seeds, site, p)) != 0
+        assert torch.equal(kept, keep_mask(seeds, site, d, round(p * 65536)))
 
 
-def test_threads_side_by_side_draw_as_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    seeds = list(range(6))
-    alone = [one_training(seed) for seed in seeds]
-    assert not torch.equal(alone[0][0], alone[1][0])
-    with ThreadPoolExecutor(3) as pool:
-        together = list(pool.map(one_training, seeds))
-    for one, other in zip(alone, together, strict=True):
-        assert all(map(torch.equal, one, other))
-    # And without the kernels, too.
-    monkeypatch.setattr(residual, "is_for", lambda *tensors: False)
-    alone = [one_training(seed) for seed in seeds]
-    with ThreadPoolExecutor(3) as pool:
-        together = list(pool.map(one_training, seeds))
-    for one, other in zip(alone, together, strict=True):
-        assert all(map(torch.equal, one, other))
+def test_sites_have_nothing_in_common() -> None:
+    p, shape = 0.3, (4000, 128)
+    zeros = [((factors(p, *shape, site=site) == 0).double() - p) for site in range(4)]
+    for i, one in enumerate(zeros):
+        for other in zeros[:i]:
+            assert abs((one * other).mean().item()) < 5 * p * (1 - p) / math.sqrt(math.prod(shape))
+
+
+def test_seeds_that_do_not_fit_are_refused() -> None:
+    x = torch.ones(3, 8)
+    for seeds in (torch.arange(2), torch.arange(3, dtype=torch.int32), torch.arange(6)[::2]):
+        with pytest.raises(ValueError, match="3 rows need as many 64-bit seeds"):
+            residual.dropout(x, Mask(seeds, 0, 0.5))
 
 
 @pytest.mark.parametrize("kind", ["post", "pre"])
 def test_the_layer_uses_the_kernel_where_it_can(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    layer = Residual(48, 0.4, kind)
+    layer = Residual(48, 0.4, kind, site=2)
     x, y = random(5, 7, 48, seed=1), random(5, 7, 48, seed=2)
-
-    def after() -> torch.Tensor:
-        with dropout_seeded(3):
-            return layer.after(x, y)
+    seeds = torch.randint(-(1 << 63), (1 << 63) - 1, (5, 7))
 
     calls = []
     for name in ("dropout", "dropout_add", "dropout_add_norm"):
         right = getattr(residual, name)
         monkeypatch.setattr(residual, name, lambda *a, name=name, right=right: calls.append(name) or right(*a))
-    fused = after()
+    fused = layer.after(x, y, seeds)
     assert calls == [{"post": "dropout_add_norm", "pre": "dropout_add"}[kind]]
-    # The same as the formula, with the mask that this seed gives.
-    with dropout_seeded(3):
-        factor = Dropout(0.4)(torch.ones(5, 7, 48))
-    plain = x + y * factor
+    # The same as the formula, with the mask of these seeds.
+    plain = x + Dropout(0.4, site=2)(y.double(), seeds).float()
     torch.testing.assert_close(fused, layer.norm(plain) if kind == "post" else plain, rtol=1e-5, atol=1e-5)
 
     calls.clear()
     layer.double()
-    layer.after(x.double(), y.double())
+    layer.after(x.double(), y.double(), seeds)
     layer.float().eval()
-    torch.testing.assert_close(after(), layer.norm(x + y) if kind == "post" else x + y)
+    torch.testing.assert_close(layer.after(x, y, seeds), layer.norm(x + y) if kind == "post" else x + y)
     layer.train()
-    layer.after(x.transpose(0, 1), y.transpose(0, 1))
+    layer.after(x.transpose(0, 1), y.transpose(0, 1), seeds.T.contiguous())
     assert calls == []
 
 
 @pytest.mark.parametrize("kind", ["post", "pre"])
 def test_a_model_drops_in_the_published_places_only(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On each sub-layer's output and on embeddings + positions: 3 per decoder layer, 2 per encoder layer, 2 more."""
-    calls = []
+    calls, masks = [], set()
     for name in ("dropout", "dropout_add", "dropout_add_norm"):
         right = getattr(residual, name)
-        p_at = 1 if name == "dropout" else 2
-        monkeypatch.setattr(
-            residual, name, lambda *a, name=name, right=right, p_at=p_at: calls.append((name, a[p_at])) or right(*a)
-        )
+
+        def counted(*a, name=name, right=right):
+            (of,) = (one for one in a if isinstance(one, Mask))
+            calls.append((name, of.p))
+            masks.add((of.site, tuple(of.seeds.flatten().tolist())))
+            return right(*a)
+
+        monkeypatch.setattr(residual, name, counted)
     model = Transformer(small_config(dropout=0.37, norm=kind), VOCABULARY).train()
     model(torch.tensor([[5, 6, 7]]), torch.tensor([[0, 8, 9, 10]]))
     around = {"post": "dropout_add_norm", "pre": "dropout_add"}[kind]
     assert sorted(calls) == [("dropout", 0.37)] * 2 + [(around, 0.37)] * (2 * 2 + 2 * 3)
-
-
-def test_seeding_ends_with_its_block() -> None:
-    layer, x = Dropout(0.3), torch.ones(50, 3)
-    torch.manual_seed(1)
-    first = layer(x)
-    with dropout_seeded(2):
-        layer(x)
-    torch.manual_seed(1)
-    assert torch.equal(layer(x), first)
+    assert len(masks) == len(calls)  # each has a mask of its own

@@ -29,20 +29,23 @@ def small_learner(dropout: float = 0.0, **train_settings) -> Learner:
     return learner
 
 
-def gradients(micro_batches):
-    learner = small_learner()
-    batches = [batch_of_ids(*zip(*pairs, strict=True)) for pairs in micro_batches]
+def gradients(bounds, dropout):
+    learner = small_learner(dropout)
+    batches = [
+        batch_of_ids(*zip(*PAIRS[begin:end], strict=True), first_pair=begin)
+        for begin, end in zip(bounds, bounds[1:], strict=False)
+    ]
     result = train_step(learner, batches, sum(batch.n_tokens for batch in batches), 1)
     sums = result.loss, result.perplexity, result.gradient_norm
     return sums, {name: parameter.grad for name, parameter in learner.model.named_parameters()}
 
 
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
 @pytest.mark.parametrize("cuts", [[6], [1, 11], [2, 3, 9]])
-def test_micro_batches_equal_one_batch(cuts):
-    """However a batch is cut, unequal parts included, its gradient is the same."""
-    whole_sums, whole = gradients([PAIRS])
-    bounds = [0, *cuts, len(PAIRS)]
-    sums, parts = gradients([PAIRS[a:b] for a, b in zip(bounds, bounds[1:], strict=False)])
+def test_micro_batches_equal_one_batch(cuts, dropout):
+    """However a batch is cut, unequal parts included, its gradient is the same, with dropout too."""
+    whole_sums, whole = gradients([0, len(PAIRS)], dropout)
+    sums, parts = gradients([0, *cuts, len(PAIRS)], dropout)
     assert sums == pytest.approx(whole_sums, rel=1e-10)
     for name, gradient in whole.items():
         torch.testing.assert_close(parts[name], gradient, atol=1e-10, rtol=0, msg=name)
@@ -244,17 +247,17 @@ def test_validation_perplexity_is_forced_decoding(corpus, tmp_path):
     assert outcome.best["perplexity"] == pytest.approx(math.exp(-mean), rel=1e-6)
 
 
-def test_dropout_is_a_function_of_seed_step_and_micro_batch():
-    """The same place gives the same dropout, whatever was drawn before; every other place another."""
-    batch = batch_of_ids(*zip(*PAIRS, strict=True))
+def test_dropout_is_a_function_of_seed_step_and_pair():
+    """The same pair at the same step of the same run has the same dropout, whatever was drawn before."""
 
-    def loss(seed, step, micro_batches=1):
+    def loss(seed, step, first_pair=0):
+        batch = batch_of_ids(*zip(*PAIRS, strict=True), first_pair=first_pair)
         learner = small_learner(dropout=0.4, seed=seed)
         learner.model.load_state_dict(weights)
-        return train_step(learner, [batch] * micro_batches, batch.n_tokens, step).loss
+        return train_step(learner, [batch], batch.n_tokens, step).loss
 
     weights = small_learner().model.state_dict()
     first = loss(1, 1)
     torch.rand(7)
     assert loss(1, 1) == first
-    assert len({first, loss(1, 2), loss(2, 1), loss(1, 1, micro_batches=2) - first}) == 4
+    assert len({first, loss(1, 2), loss(2, 1), loss(1, 1, first_pair=100)}) == 4

@@ -89,9 +89,11 @@ def test_where_it_is_done(monkeypatch, where):
 
 
 def test_dropout_is_in_the_published_places(monkeypatch):
-    """On each sub-layer's output and on both sides' embeddings + positions."""
-    draws = []
-    for module in (dropout, layers):
-        monkeypatch.setattr(module, "draw", lambda: (draws.append(1), torch.zeros(1, dtype=torch.int64))[1])
+    """On each sub-layer's output and on both sides' embeddings + positions, with a mask of its own each."""
+    masks = []
+    for module, name in ((dropout, "Mask"), (layers, "Mask")):
+        made = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *a, made=made: (masks.append(a), made(*a))[1])
     loss_and_gradients(small(dropout=0.3).train(), batch(), True)
-    assert len(draws) == 2 * 2 + 3 * 3 + 2
+    assert len(masks) == 2 * 2 + 3 * 3 + 2
+    assert len({(site, tuple(seeds.tolist())) for seeds, site, _ in masks}) == len(masks)

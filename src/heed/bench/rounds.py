@@ -5,9 +5,9 @@ import platform
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TypeVar
 
+from heed import processor
 from heed.kernels.library import library
 
 T = TypeVar("T")
@@ -51,13 +51,4 @@ def machine() -> dict[str, object]:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     busy = {"load": round(os.getloadavg()[0], 2)} if hasattr(os, "getloadavg") else {}
     compiled = {"kernels": library() is not None}
-    return {"processor": _processor(), "cores": cores, "python": platform.python_version(), **compiled, **busy}
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    named = (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    return next(named, platform.processor() or platform.machine())
+    return {"processor": processor.name(), "cores": cores, "python": platform.python_version(), **compiled, **busy}

@@ -21,9 +21,11 @@ class Batch:
     tgt_in_BT: Tensor
     tgt_out_BT: Tensor
     n_tokens: int  # target tokens to predict, padding not counted
+    pair_B: Tensor  # each pair's number in the corpus: dropout goes by it
 
     def to(self, device: torch.device) -> "Batch":
-        return Batch(self.src_BS.to(device), self.tgt_in_BT.to(device), self.tgt_out_BT.to(device), self.n_tokens)
+        src_BS, tgt_in_BT, tgt_out_BT = self.src_BS.to(device), self.tgt_in_BT.to(device), self.tgt_out_BT.to(device)
+        return Batch(src_BS, tgt_in_BT, tgt_out_BT, self.n_tokens, self.pair_B.to(device))
 
     def shares(self, n: int) -> "list[Batch]":
         """The sentences dealt out in turns, without needless padding; fewer than n shares of fewer than n sentences."""
@@ -37,6 +39,7 @@ class Batch:
             self.tgt_in_BT[rows, :n_target],
             self.tgt_out_BT[rows, :n_target],
             int(real.sum()),
+            self.pair_B[rows],
         )
 
 
@@ -51,18 +54,20 @@ def make_batch(store: PairStore, indices: Sequence[int] | NDArray[np.integer[Any
         DataError: these pairs' part of the store is damaged.
     """
     source, target = store.source.gather(indices), store.target.gather(indices)
-    return _batch(_padded(*source), _padded(*target), len(target[0]))
+    return _batch(_padded(*source), _padded(*target), len(target[0]), indices)
 
 
-def batch_of_ids(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> Batch:
-    """The same from lists of ids without EOS."""
+def batch_of_ids(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], first_pair: int = 0) -> Batch:
+    """The same from lists of ids without EOS; the pairs are numbered from `first_pair` on."""
     ended = [[*ids, EOS] for ids in targets]
-    return _batch(pad([[*ids, EOS] for ids in sources]), pad(ended), sum(map(len, ended)))
+    numbers = range(first_pair, first_pair + len(sources))
+    return _batch(pad([[*ids, EOS] for ids in sources]), pad(ended), sum(map(len, ended)), numbers)
 
 
-def _batch(src_BS: Tensor, tgt_out_BT: Tensor, n_tokens: int) -> Batch:
+def _batch(src_BS: Tensor, tgt_out_BT: Tensor, n_tokens: int, pairs: Sequence[int] | NDArray[np.integer[Any]]) -> Batch:
     start_B1 = torch.full((tgt_out_BT.size(0), 1), PAD)
-    return Batch(src_BS, torch.cat((start_B1, tgt_out_BT[:, :-1]), 1), tgt_out_BT, n_tokens)
+    pair_B = torch.from_numpy(np.array(pairs, dtype=np.int64))
+    return Batch(src_BS, torch.cat((start_B1, tgt_out_BT[:, :-1]), 1), tgt_out_BT, n_tokens, pair_B)
 
 
 def _longest(real_BL: Tensor) -> int:

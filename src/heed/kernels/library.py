@@ -22,12 +22,13 @@ _FLAGS += ["-fno-signed-zeros", "-fassociative-math"]
 _FOR_THIS_MACHINE = [["-march=native", "-mprefer-vector-width=512"], ["-march=native"], ["-mcpu=native"], []]
 
 _POINTER, _NUMBER, _FLOAT = ctypes.c_void_p, ctypes.c_long, ctypes.c_float
+_MASK = [_POINTER, _NUMBER, _NUMBER, _FLOAT]  # seeds, site, dropped, scale
 _ARGUMENTS = {  # as the C files have them
     "heed_decode": [*[_POINTER] * 5, *[_NUMBER] * 5, *[_POINTER] * 2],
     "heed_best_continuations": [*[_POINTER] * 2, *[_NUMBER] * 3, _POINTER, _NUMBER, _NUMBER, *[_POINTER] * 3],
-    "heed_dropout_add": [*[_POINTER] * 3, *[_NUMBER] * 4, _FLOAT],
-    "heed_dropout_add_norm": [*[_POINTER] * 8, _NUMBER, _NUMBER, _FLOAT, _NUMBER, _NUMBER, _FLOAT],
-    "heed_dropout_add_norm_back": [*[_POINTER] * 12, *[_NUMBER] * 4, _FLOAT],
+    "heed_dropout_add": [*[_POINTER] * 3, *[_NUMBER] * 2, *_MASK],
+    "heed_dropout_add_norm": [*[_POINTER] * 8, _NUMBER, _NUMBER, _FLOAT, *_MASK],
+    "heed_dropout_add_norm_back": [*[_POINTER] * 12, *[_NUMBER] * 2, *_MASK],
     "heed_int8_product": [*[_POINTER] * 4, *[_NUMBER] * 3, _POINTER],
     "heed_relu": [*[_POINTER] * 2, *[_NUMBER] * 2],
     "heed_relu_back": [*[_POINTER] * 4, *[_NUMBER] * 2],

@@ -1,25 +1,26 @@
-/* Dropout, the sum with a sub-layer's input, and its layer normalization, in one go; and the way back.
+/* Dropout, the residual sum and layer normalization, fused; and their backward pass.
 
-   What is dropped is not kept in memory. It is a function of (seed, row, column), computed again on the way back. */
+   No mask is stored. What is dropped is a function of the row's seed, the sub-layer (`site`) and the column, computed
+   again in the backward pass. model/dropout.py computes the same masks in PyTorch: keep_mask. */
 #include <math.h>
 #include <stdint.h>
 
 enum { LANES = 16, BLOCK = 2 * LANES, PIECE = 16 * BLOCK };
 
-/* SplitMix64 (Steele, Lea, Flood 2014): the random number that belongs to a row. */
-static uint64_t key_of_row(int64_t seed, long row) {
-    uint64_t z = (uint64_t)seed + ((uint64_t)row + 1) * 0x9e3779b97f4a7c15u;
+/* SplitMix64 (Steele, Lea, Flood 2014): the random number of a row at a site. */
+static uint64_t seed_at(int64_t row_seed, long site) {
+    uint64_t z = (uint64_t)row_seed + ((uint64_t)site + 1) * 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
 }
 
 /* What elements begin ... begin + n of a row are multiplied by: 0 with probability dropped / 2^16, else `scale`.
-   `begin` is a multiple of BLOCK, and `factor` has room for n rounded up to one. A 32-bit hash of the row's key and a
+   `begin` is a multiple of BLOCK, and `factor` has room for n rounded up to one. A 32-bit hash of the row's seed and a
    count (Wellons's lowbias32) decides on two elements, half a block apart: so all is plain vectors. */
 static inline void factors(
-    float *factor, uint64_t key, long begin, long n, uint32_t dropped, float scale) {
-    const uint32_t first = (uint32_t)key + (uint32_t)(begin / 2), second = (uint32_t)(key >> 32);
+    float *factor, uint64_t seed, long begin, long n, uint32_t dropped, float scale) {
+    const uint32_t first = (uint32_t)seed + (uint32_t)(begin / 2), second = (uint32_t)(seed >> 32);
     for (long b = 0; b < n; b += BLOCK)
         for (uint32_t j = 0; j < LANES; j++) {
             uint32_t h = first + (uint32_t)(b / 2) + j;
@@ -33,13 +34,13 @@ static inline void factors(
 
 /* out_RD = x + Dropout(y), or Dropout(y) if there is no x. */
 void heed_dropout_add(
-    const float *x, const float *y, float *out, long rows, long d, int64_t seed, long dropped, float scale) {
+    const float *x, const float *y, float *out, long rows, long d, const int64_t *seeds, long site, long dropped, float scale) {
     float factor[PIECE];
     for (long r = 0; r < rows; r++) {
-        const uint64_t key = key_of_row(seed, r);
+        const uint64_t seed = seed_at(seeds[r], site);
         for (long begin = 0; begin < d; begin += PIECE) {
             const long n = d - begin < PIECE ? d - begin : PIECE;
-            factors(factor, key, begin, n, (uint32_t)dropped, scale);
+            factors(factor, seed, begin, n, (uint32_t)dropped, scale);
             if (x) {
                 for (long c = 0; c < n; c++) out[c] = x[c] + y[c] * factor[c];
                 x += n;
@@ -50,13 +51,13 @@ void heed_dropout_add(
     }
 }
 
-/* out_RD = LayerNorm(x + Dropout(y)), and the mean and 1 / deviation of each row, for the way back. `factor` is room to
+/* out_RD = LayerNorm(x + Dropout(y)), and the mean and 1 / deviation of each row, for the backward pass. `factor` is room to
    work in, for d rounded up to a whole block. */
 void heed_dropout_add_norm(
     const float *x, const float *y, const float *gain, const float *bias, float *out, float *means, float *scales,
-    float *restrict factor, long rows, long d, float epsilon, int64_t seed, long dropped, float scale) {
+    float *restrict factor, long rows, long d, float epsilon, const int64_t *seeds, long site, long dropped, float scale) {
     for (long r = 0; r < rows; r++, x += d, y += d, out += d) {
-        factors(factor, key_of_row(seed, r), 0, d, (uint32_t)dropped, scale);
+        factors(factor, seed_at(seeds[r], site), 0, d, (uint32_t)dropped, scale);
         float sum = 0, squares = 0;
         for (long c = 0; c < d; c++) {
             factor[c] = x[c] + y[c] * factor[c];
@@ -75,10 +76,10 @@ void heed_dropout_add_norm(
 void heed_dropout_add_norm_back(
     const float *grad, const float *x, const float *y, const float *gain, const float *means, const float *scales,
     float *grad_x, float *grad_y, float *restrict grad_gain, float *restrict grad_bias, float *restrict factor,
-    float *restrict normal, long rows, long d, int64_t seed, long dropped, float scale) {
+    float *restrict normal, long rows, long d, const int64_t *seeds, long site, long dropped, float scale) {
     for (long r = 0; r < rows; r++, grad += d, x += d, y += d, grad_x += d, grad_y += d) {
         const float mean = means[r], to_one = scales[r];
-        factors(factor, key_of_row(seed, r), 0, d, (uint32_t)dropped, scale);
+        factors(factor, seed_at(seeds[r], site), 0, d, (uint32_t)dropped, scale);
         float sum = 0, along = 0;
         for (long c = 0; c < d; c++) {
             normal[c] = (x[c] + y[c] * factor[c] - mean) * to_one;

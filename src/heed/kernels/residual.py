@@ -1,10 +1,11 @@
-"""Section 5.4's residual dropout in one go with the sum and the layer normalization around it, and the way back.
+"""Section 5.4's residual dropout fused with the sum and the layer normalization around it, and their backward pass.
 
-PyTorch makes these one after the other, each with all its threads. Where there is one thread only, one go takes a
-fraction of the time. A mask is a function of a seed, so that none is kept from forward to backward.
+PyTorch runs these one after the other, each with all its threads. With a single thread, the fused loop takes a fraction
+of the time. A mask is a function of its rows' seeds (`model/dropout.py`), so none is stored for the backward pass.
 """
 
 import ctypes
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -13,7 +14,7 @@ from torch.autograd.function import once_differentiable
 
 from heed.kernels.library import kernels, library
 
-STEPS = 1 << 16  # probabilities are multiples of 1 / STEPS
+PROBABILITY_LEVELS = 1 << 16  # a dropout probability is a multiple of 1 / this
 _BLOCK = 32  # as in residual.c
 
 
@@ -27,84 +28,97 @@ def is_for(*tensors: Tensor) -> bool:
     )
 
 
-def dropout(x: Tensor, p: float, seed: int) -> Tensor:
-    """Dropout(x)."""
-    y: Tensor = _DropoutAdd.apply(None, x, _drawn(p, seed))  # type: ignore[no-untyped-call]
+@dataclass(frozen=True)
+class Mask:
+    """What is dropped: a function of each row's seed, the site in the layer and the column."""
+
+    seeds: Tensor  # one for each row
+    site: int
+    p: float
+
+    def numbers(self, rows: int) -> tuple[int, int, int, float]:
+        """Return what C takes: the seeds' address, the site, how many of the probability levels mean zero, 1 / (1 - p).
+
+        Raises:
+            ValueError: not one 64-bit seed for each row.
+        """
+        if self.seeds.dtype != torch.int64 or self.seeds.numel() != rows or not self.seeds.is_contiguous():
+            raise ValueError(f"{rows} rows need as many 64-bit seeds, not {self.seeds.dtype} {tuple(self.seeds.shape)}")
+        dropped = round(self.p * PROBABILITY_LEVELS)
+        return self.seeds.data_ptr(), self.site, dropped, PROBABILITY_LEVELS / (PROBABILITY_LEVELS - dropped)
+
+
+def dropout(x: Tensor, mask: Mask) -> Tensor:
+    """Return Dropout(x)."""
+    y: Tensor = _DropoutAdd.apply(None, x, mask)  # type: ignore[no-untyped-call]
     return y
 
 
-def dropout_add(x: Tensor, y: Tensor, p: float, seed: int) -> Tensor:
-    """x + Dropout(y)."""
-    z: Tensor = _DropoutAdd.apply(x, y, _drawn(p, seed))  # type: ignore[no-untyped-call]
+def dropout_add(x: Tensor, y: Tensor, mask: Mask) -> Tensor:
+    """Return x + Dropout(y)."""
+    z: Tensor = _DropoutAdd.apply(x, y, mask)  # type: ignore[no-untyped-call]
     return z
 
 
-def dropout_add_norm(x: Tensor, y: Tensor, p: float, seed: int, norm: nn.LayerNorm) -> Tensor:
-    """LayerNorm(x + Dropout(y))."""
-    z: Tensor = _DropoutAddNorm.apply(x, y, norm.weight, norm.bias, norm.eps, _drawn(p, seed))  # type: ignore[no-untyped-call]
+def dropout_add_norm(x: Tensor, y: Tensor, mask: Mask, norm: nn.LayerNorm) -> Tensor:
+    """Return LayerNorm(x + Dropout(y))."""
+    z: Tensor = _DropoutAddNorm.apply(x, y, norm.weight, norm.bias, norm.eps, mask)  # type: ignore[no-untyped-call]
     return z
-
-
-_Drawn = tuple[int, int, float]  # the seed, how many of the STEPS numbers there are mean zero, and 1 / (1 - p)
-
-
-def _drawn(p: float, seed: int) -> _Drawn:
-    dropped = round(p * STEPS)
-    return seed, dropped, STEPS / (STEPS - dropped)
 
 
 class _DropoutAdd(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor | None, y: Tensor, drawn: _Drawn) -> Tensor:
-        ctx.drawn = drawn
-        return _dropout_add(x, y, drawn)
+    def forward(ctx: Any, x: Tensor | None, y: Tensor, mask: Mask) -> Tensor:
+        ctx.mask = mask
+        return _dropout_add(x, y, mask)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor, None]:
         grad_x = grad if ctx.needs_input_grad[0] else None
-        return grad_x, _dropout_add(None, grad.contiguous(), ctx.drawn), None
+        return grad_x, _dropout_add(None, grad.contiguous(), ctx.mask), None
 
 
 class _DropoutAddNorm(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, y: Tensor, gain: Tensor, bias: Tensor, epsilon: float, drawn: _Drawn) -> Tensor:
+    def forward(ctx: Any, x: Tensor, y: Tensor, gain: Tensor, bias: Tensor, epsilon: float, mask: Mask) -> Tensor:
         rows, d = _rows(x)
-        z, means, scales, room = torch.empty_like(x), x.new_empty(rows), x.new_empty(rows), _room(x)
+        z, means, scales, scratch = torch.empty_like(x), x.new_empty(rows), x.new_empty(rows), _scratch_row(x)
         _library().heed_dropout_add_norm(
-            *_pointers(x, y, gain, bias, z, means, scales, room), *(rows, d, epsilon), *drawn
+            *_pointers(x, y, gain, bias, z, means, scales, scratch), *(rows, d, epsilon), *mask.numbers(rows)
         )
-        # x is kept by the sub-layer anyway; what is normalized is quickly made again.
+        # The sub-layer keeps x anyway, and recomputing the normalized values is cheap.
         ctx.save_for_backward(x, y, gain, means, scales)
-        ctx.drawn = drawn
+        ctx.mask = mask
         return z
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, y, gain, means, scales = ctx.saved_tensors
-        grad, rooms = grad.contiguous(), (_room(x), _room(x))
+        rows, d = _rows(x)
+        grad, scratch = grad.contiguous(), (_scratch_row(x), _scratch_row(x))
         grads = torch.empty_like(x), torch.empty_like(y), torch.zeros_like(gain), torch.zeros_like(gain)
         _library().heed_dropout_add_norm_back(
-            *_pointers(grad, x, y, gain, means, scales, *grads, *rooms), *_rows(x), *ctx.drawn
+            *_pointers(grad, x, y, gain, means, scales, *grads, *scratch), *(rows, d), *ctx.mask.numbers(rows)
         )
         return *grads, None, None
 
 
-def _dropout_add(x: Tensor | None, y: Tensor, drawn: _Drawn) -> Tensor:
-    z = torch.empty_like(y)
-    _library().heed_dropout_add(x if x is None else x.data_ptr(), *_pointers(y, z), *_rows(y), *drawn)
+def _dropout_add(x: Tensor | None, y: Tensor, mask: Mask) -> Tensor:
+    z, (rows, d) = torch.empty_like(y), _rows(y)
+    _library().heed_dropout_add(x if x is None else x.data_ptr(), *_pointers(y, z), *(rows, d), *mask.numbers(rows))
     return z
 
 
 def _rows(x: Tensor) -> tuple[int, int]:
-    """How many rows there are, and how long they are."""
+    """Return how many rows there are, and how long they are."""
     d = x.size(-1) if x.dim() else 1
     return x.numel() // max(d, 1), d
 
 
-def _room(x: Tensor) -> Tensor:
-    """For a row of whole blocks."""
+def _scratch_row(x: Tensor) -> Tensor:
+    """Return a buffer for a row, rounded up to full blocks."""
     return x.new_empty(-(-x.size(-1) // _BLOCK) * _BLOCK)
 
 

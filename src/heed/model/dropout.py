@@ -1,87 +1,128 @@
-"""Section 5.4: residual dropout, with masks that cost little.
+"""Section 5.4: residual dropout, with masks that are a pure function of a few numbers.
 
-PyTorch draws a processor's masks number by number, which takes longer than the layer they are for. Here one 64-bit
-random number decides on four elements, each dropped with a probability that is a multiple of 2⁻¹⁶; and where the
-kernels are, one such number is the seed of a whole mask.
+Whether an element is dropped follows from the run's seed, the step, the pair of sentences, the position in the
+sentence, the sub-layer and the column: nothing is drawn in order. So the same elements are dropped however a batch is
+spread over micro-batches, threads and processes, with the C kernels and without; and there is no random state to save.
+
+Each sentence pair has a seed of 64 random bits, each position another one made from it, and each sub-layer adds its
+number. From there on a hash of seed and column decides (`keep_mask`, or the same in `kernels/residual.c`).
 """
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from heed.kernels import residual
-from heed.kernels.residual import STEPS
+from heed.kernels.residual import PROBABILITY_LEVELS, Mask
 
-_of_this_thread = threading.local()
+Side = Literal["source", "target"]
+
+_GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)  # SplitMix64's increment, as a signed number
+_SITES_PER_LAYER = 64  # more than any layer has
 
 
-@contextmanager
-def dropout_seeded(seed: int) -> Iterator[None]:
-    """In here, what is dropped follows from the seed, whatever other threads draw meanwhile.
+def pair_seeds(seed: int, step: int, pair_B: Tensor) -> Tensor:
+    """Return seeds_B: of each pair of the corpus, at this step of a run with this seed."""
+    (state,) = np.random.SeedSequence((seed, step)).generate_state(1, np.uint64).view(np.int64)
+    return _mix(pair_B * _GOLDEN + int(state))
 
-    Outside, and always on other devices and in compiled models, dropout goes by PyTorch's own generator: also seeded.
+
+def random_seeds(n: int, device: torch.device) -> Tensor:
+    """Return n seeds drawn by PyTorch's own generator, for a model that is called without any."""
+    return torch.randint(-(1 << 63), (1 << 63) - 1, (n,), dtype=torch.int64).to(device)
+
+
+def position_seeds(pair_seed: Tensor, position: Tensor, side: Side) -> Tensor:
+    """Return the seed of each position, from its pair's seed and its number in the sentence."""
+    return _mix(pair_seed + (2 * position + (1 if side == "source" else 2)) * _GOLDEN)
+
+
+def layer_seeds(position_seed: Tensor | None, layer: int) -> Tensor | None:
+    """Return the seeds that layer number `layer` of a stack uses; a stack's input is layer 0."""
+    return None if position_seed is None else position_seed + _wrapped(layer * _SITES_PER_LAYER * _GOLDEN)
+
+
+def _mix(z: Tensor) -> Tensor:
+    """SplitMix64's output function (Steele, Lea, Flood 2014)."""
+    z = (z ^ _shifted(z, 30)) * (0xBF58476D1CE4E5B9 - (1 << 64))
+    z = (z ^ _shifted(z, 27)) * (0x94D049BB133111EB - (1 << 64))
+    return z ^ _shifted(z, 31)
+
+
+def _shifted(z: Tensor, n: int) -> Tensor:
+    """z >> n without copies of the sign."""
+    return (z >> n) & ((1 << (torch.iinfo(z.dtype).bits - n)) - 1)
+
+
+def _wrapped(n: int) -> int:
+    """n modulo 2⁶⁴ as a signed number."""
+    return (n + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
+def keep_mask(seeds: Tensor, site: int, d: int, dropped: int) -> Tensor:
+    """Return which of the d elements of each row are kept: each is dropped with probability `dropped` / 2¹⁶.
+
+    Wellons's lowbias32 hashes the row's seed and a count. One 32-bit hash decides on two elements, 16 columns apart,
+    because that is how the C kernel does it with vectors.
     """
-    torch.manual_seed(seed)
-    before = _generator()
-    _of_this_thread.generator = torch.Generator().manual_seed(seed)
-    try:
-        yield
-    finally:
-        _of_this_thread.generator = before
-
-
-def _generator() -> torch.Generator | None:
-    """Where this thread's random numbers on the processor come from; None: from PyTorch's own generator."""
-    generator: torch.Generator | None = getattr(_of_this_thread, "generator", None)
-    return generator
-
-
-def draw(n: int = 1) -> Tensor:
-    """n random 64-bit numbers."""
-    return torch.empty(n, dtype=torch.int64).random_(-(1 << 63), None, generator=_generator())
+    seed = _mix(seeds + _wrapped((site + 1) * _GOLDEN)).unsqueeze(-1)
+    n_blocks = -(-d // 32)
+    count = torch.arange(16 * n_blocks, dtype=torch.int32, device=seeds.device)
+    h = (seed & 0xFFFFFFFF).to(torch.int32) + count
+    h = (h ^ _shifted(h, 16)) * 0x21F0AAAD + (seed >> 32).to(torch.int32)
+    h = (h ^ _shifted(h, 15)) * (0xD35A2D97 - (1 << 32))
+    h = h ^ _shifted(h, 15)
+    h = h.view(*h.shape[:-1], n_blocks, 16)
+    halves = torch.stack((h & 0xFFFF, _shifted(h, 16)), -2)
+    return halves.flatten(-3)[..., :d] >= dropped
 
 
 class Dropout(nn.Module):
-    """In training, each element is zero with probability p, and the rest are scaled up to make up for it."""
+    """In training, each element is zero with probability p, and the rest are scaled up to make up for it.
 
-    def __init__(self, p: float) -> None:
+    `site` is the number of this dropout within its layer.
+    """
+
+    def __init__(self, p: float, site: int = 0) -> None:
         super().__init__()
-        self.p = p
+        self.p, self.site = p, site
 
-    def forward(self, x: Tensor) -> Tensor:
-        if not self.training or self.p == 0:
+    def forward(self, x: Tensor, seeds: Tensor | None) -> Tensor:
+        """Drop elements of x by the seeds of its rows; without seeds, none."""
+        if not self.training or self.p == 0 or seeds is None:
             return x
-        if x.device.type != "cpu" or torch.compiler.is_compiling():
-            return F.dropout(x, self.p)
         if residual.is_for(x):
-            return residual.dropout(x, self.p, int(draw()))
-        y: Tensor = _Dropout.apply(x, round(self.p * STEPS))  # type: ignore[no-untyped-call]
+            return residual.dropout(x, Mask(seeds, self.site, self.p))
+        dropped = round(self.p * PROBABILITY_LEVELS)
+        keep, scale = (
+            keep_mask(seeds, self.site, x.size(-1), dropped),
+            PROBABILITY_LEVELS / (PROBABILITY_LEVELS - dropped),
+        )
+        if torch.compiler.is_compiling():
+            return x * keep * scale
+        y: Tensor = _Masked.apply(x, keep, scale)  # type: ignore[no-untyped-call]
         return y
 
 
-class _Dropout(torch.autograd.Function):
+class _Masked(torch.autograd.Function):
+    """x · keep · scale, keeping a byte per element for the backward pass."""
+
     @staticmethod
-    def forward(ctx: Any, x: Tensor, dropped: int) -> Tensor:
-        """`dropped` of the 2¹⁶ numbers there are mean zero."""
-        random = draw(-(-x.numel() // 4))
-        keep = random.view(torch.int16)[: x.numel()].view(x.shape) >= dropped - STEPS // 2
+    def forward(ctx: Any, x: Tensor, keep: Tensor, scale: float) -> Tensor:
         ctx.save_for_backward(keep)
-        ctx.scale = STEPS / (STEPS - dropped)
-        return _masked(x, keep, ctx.scale)
+        ctx.scale = scale
+        return _masked(x, keep, scale)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         (keep,) = ctx.saved_tensors
-        return _masked(grad, keep, ctx.scale), None
+        return _masked(grad, keep, ctx.scale), None, None
 
 
 def _masked(x: Tensor, keep: Tensor, scale: float) -> Tensor:
-    # Bytes become numbers quickly; truth values do not.
+    # Converting bytes to floats is fast; converting booleans is not.
     return keep.view(torch.uint8).to(x.dtype).mul_(x).mul_(scale)

@@ -14,9 +14,11 @@ import torch
 from torch import Tensor
 
 import heed
+from heed import processor
 from heed.checkpoint import average, read_all_tensors, read_manifest, read_tensors, verify_checkpoint
 from heed.durable import tidy
 from heed.errors import CheckpointError, ConfigError, DamageError, TrainingError
+from heed.kernels.library import library
 from heed.run import RunFolder
 from heed.training.learner import Learner
 from heed.training.log import Log
@@ -284,20 +286,23 @@ class Keeper:
                 )
 
     def _machine(self) -> dict[str, Any]:
-        """What the last bits of a sum depend on."""
+        """What the rounding of sums depends on."""
+        on_cpu = self._workers.device.type == "cpu"
         return {
             "heed": heed.__version__,
             "torch": torch.__version__,
             "device": self._workers.device.type,
+            "processor": processor.name() if on_cpu else torch.cuda.get_device_name(),
+            "C kernels": "on" if library() is not None else "off",
             "threads": torch.get_num_threads(),
             "processes": self._workers.size,
         }
 
     def _compare_machines(self, then: dict[str, Any]) -> None:
         now = self._machine()
-        changed = [f"{key} {then[key]}, now {now[key]}" for key in now if key in then and then[key] != now[key]]
+        changed = [f"{key} {then[key]} → {now[key]}" for key in now if key in then and then[key] != now[key]]
         if changed:
             self._log.warn(
-                f"this run has had {'; '.join(changed)}: it goes on, with the same batches, but the last digits of its "
-                "sums, and with other processes its dropout, will not be those of a run without a break"
+                f"environment changed ({', '.join(changed)}): training continues with the same batches and dropout "
+                "masks, but sums are rounded differently, so not bit for bit"
             )

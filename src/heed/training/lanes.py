@@ -1,8 +1,8 @@
 """A micro-batch in lanes: threads of one process, each with a core and a share of the sentences.
 
 All cores together on one small product after the other spend much of their time waiting for each other; on a product
-each, they do not. The lanes share the weights; each has a gradient of its own, and dropout of its own, so what an
-update learns follows from the number of lanes, and not from which of them is quicker.
+each, they do not. The lanes share the weights; each has a gradient of its own. These are added up in the order of the
+lanes, so it does not matter which of them is quicker.
 """
 
 import copy
@@ -50,10 +50,9 @@ class Lanes:
         list(self._pool.map(lambda lane: barrier.wait(), range(n)))  # all threads are there
         torch.set_num_threads(threads)  # the number is also that of threads to come
 
-    def each(self, batch: Batch, work: Callable[[BatchLoss, Batch, int], R]) -> list[R]:
-        """`work(loss, share, lane)` of every lane that has a share of the batch."""
-        shares = batch.shares(len(self._losses))
-        return list(self._pool.map(work, self._losses, shares, range(len(shares))))
+    def each(self, batch: Batch, work: Callable[[BatchLoss, Batch], R]) -> list[R]:
+        """`work(loss, share)` of every lane that has a share of the batch."""
+        return list(self._pool.map(work, self._losses, batch.shares(len(self._losses))))
 
     def zero_grad(self) -> None:
         for weights in self._weights[1:]:

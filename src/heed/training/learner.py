@@ -8,14 +8,13 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import cast
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from heed.config import Config
 from heed.data.batch import Batch
-from heed.model.dropout import dropout_seeded
+from heed.model.dropout import pair_seeds
 from heed.model.transformer import Transformer
 from heed.run import load_weights
 from heed.symbols import EOS, PAD
@@ -26,10 +25,9 @@ from heed.training.precision import autocast, check_precision, make_scaler
 from heed.training.workers import Workers
 
 State = dict[str, dict[str, Tensor]]
-Place = tuple[int, ...]  # the run's seed, the step, the micro-batch
 
 # What a process computes when there is nothing for it to do: an end symbol, and no token to predict.
-NOTHING = Batch(torch.tensor([[EOS]]), torch.tensor([[PAD]]), torch.tensor([[PAD]]), 0)
+NOTHING = Batch(torch.tensor([[EOS]]), torch.tensor([[PAD]]), torch.tensor([[PAD]]), 0, torch.tensor([0]))
 
 
 class Learner:
@@ -56,7 +54,7 @@ class Learner:
         if isinstance(self._loss, DistributedDataParallel):
             # The first backward pass arranges gradients in the order they come in, and with three processes and more
             # the order of sums goes by that. A resumed run must not have another first pass than an unbroken one.
-            self.add_gradient(NOTHING, 1.0, (), is_last=True)
+            self.add_gradient(NOTHING, 1.0, 0, is_last=True)
             self.zero_grad()
 
     def zero_grad(self) -> None:
@@ -64,28 +62,29 @@ class Learner:
         if self._lanes is not None:
             self._lanes.zero_grad()
 
-    def add_gradient(self, batch: Batch, scale: float, place: Place, is_last: bool) -> tuple[float, float]:
+    def add_gradient(self, batch: Batch, scale: float, step: int, is_last: bool) -> tuple[float, float]:
         """Add the gradient of a micro-batch's loss, times `scale`, to those of this update; returns the sums of `Loss`.
 
-        Dropout is a pure function of the place, so there is no random state to save. The last micro-batch's gradient
-        ends those of this update, in all lanes and processes.
+        Dropout is a pure function of the step and the pairs: there is no random state to save, and the cut into
+        micro-batches, lanes and processes does not matter. The last micro-batch's gradient ends those of this update,
+        in all lanes and processes.
         """
         if self._sharded:
             from heed.training.shards import add_up_gradients
 
             add_up_gradients(cast(BatchLoss, self._loss), is_last)
 
-        def add(loss: nn.Module, share: Batch, lane: int) -> tuple[float, float]:
+        def add(loss: nn.Module, share: Batch) -> tuple[float, float]:
             share = share.to(self.workers.device)
-            with dropout_seeded(_seed(*place, lane)):
-                with autocast(self.config.train.precision, self.workers.device):
-                    smoothed, unsmoothed = loss(share.src_BS, share.tgt_in_BT, share.tgt_out_BT)
-                self.scaler.scale(smoothed * scale).backward()
+            seed_B = pair_seeds(self.config.train.seed, step, share.pair_B)
+            with autocast(self.config.train.precision, self.workers.device):
+                smoothed, unsmoothed = loss(share.src_BS, share.tgt_in_BT, share.tgt_out_BT, seed_B)
+            self.scaler.scale(smoothed * scale).backward()
             return float(smoothed.detach()), float(unsmoothed)
 
         if self._lanes is None:
             with nullcontext() if is_last else self._accumulating():
-                return add(self._loss, batch, 0)
+                return add(self._loss, batch)
         sums = self._lanes.each(batch, add)
         if is_last:
             self._lanes.add_up_gradients()
@@ -175,7 +174,8 @@ class Learner:
             shard(loss)
         elif self.workers.size > 1:
             on_gpu = self.workers.device.type == "cuda"
-            return DistributedDataParallel(loss, device_ids=[self.workers.device] if on_gpu else None)
+            devices = [self.workers.device] if on_gpu else None
+            return DistributedDataParallel(loss, device_ids=devices, broadcast_buffers=False)
         return loss
 
     def _whole(self, tensor: Tensor) -> Tensor:
@@ -193,7 +193,3 @@ class Learner:
         from heed.training.shards import like
 
         return like(own, whole)
-
-
-def _seed(*place: int) -> int:
-    return int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0] >> np.uint64(1))

@@ -67,7 +67,7 @@ def train(config: Config, out: str | Path) -> Outcome:
         check_precision(config.train.precision, workers.device)
         if config.train.tensorboard:
             check_tensorboard()
-        # Dropout falls as there are lanes, so wherever the run goes on there must be as many.
+        # Each lane has a sum of its own, so a resume needs as many lanes to round alike.
         config = replace(config, train=replace(config.train, lanes=n_lanes(config, workers)))
         going_on = workers.any(is_restart())[0] and workers.from_leader((out / "config.json").exists())
         lock = None
@@ -397,15 +397,11 @@ class _Training:
         fitting_tokens = self.config.train.micro_batch_tokens
         if fitting_tokens == wanted:
             return
-        # Dropout is drawn for each portion, so on another day's free memory it must be the same portions.
+        # Sums of other portions round differently, so a resume on another day uses the same ones.
         with self.workers.agreeing():
             if self.progress.step == 0 and self.workers.leads:
                 self.run.change_config(self.config)
-        also = (
-            ""
-            if self.progress.step == 0
-            else "; dropout falls otherwise than it would have, so this is no exact resume"
-        )
+        also = "" if self.progress.step == 0 else "; sums are rounded differently, so this resume is not bit-exact"
         self.log.warn(
             f"{wanted:,} tokens at a time would not fit into memory: train.micro_batch_tokens is now "
             f"{fitting_tokens:,}. An update sees the same {self.config.train.batch_tokens:,} tokens, "

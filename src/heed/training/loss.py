@@ -36,14 +36,20 @@ class BatchLoss(nn.Module):
         super().__init__()
         self.model, self.epsilon, self.packs = model, epsilon, packs
 
-    def forward(self, src_BS: Tensor, tgt_in_BT: Tensor, tgt_out_BT: Tensor) -> tuple[Tensor, Tensor]:
-        """The two sums of `Loss`. No padding goes into the softmax; where kernels allow it, none into any layer."""
+    def forward(
+        self, src_BS: Tensor, tgt_in_BT: Tensor, tgt_out_BT: Tensor, seed_B: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The two sums of `Loss`; `seed` is dropout's, of each pair.
+
+        No padding goes into the softmax; where kernels allow it, none into any layer.
+        """
         real_BT = tgt_out_BT.ne(PAD)
         if self.packs and can_pack(self.model, max(src_BS.size(1), tgt_in_BT.size(1))):
             src, tgt_in = Packed.of(src_BS, src_BS.ne(PAD)), Packed.of(tgt_in_BT, real_BT)
-            hidden_ND = hidden_of_rows(self.model, src, tgt_in)
+            hidden_ND = hidden_of_rows(self.model, src, tgt_in, seed_B)
         else:
-            hidden_ND = self.model.decode(tgt_in_BT, self.model.encode(src_BS))[real_BT]
+            memory = self.model.encode(src_BS, seed_B=seed_B)
+            hidden_ND = self.model.decode(tgt_in_BT, memory, seed_B=seed_B)[real_BT]
         loss = label_smoothed_loss(hidden_ND, self.model.embedding.weight, tgt_out_BT[real_BT], self.epsilon)
         return loss.smoothed, loss.negative_log_likelihood
 

@@ -44,9 +44,8 @@ def train_step(
     for index, batch in enumerate(micro_batches):
         if index and stop_asked():
             raise Interrupted
-        place = config.seed, step, index * workers.size + workers.rank
         # Processes' gradients are averaged, and we want their sum.
-        sums = learner.add_gradient(batch, workers.size / n_tokens, place, index == len(micro_batches) - 1)
+        sums = learner.add_gradient(batch, workers.size / n_tokens, step, index == len(micro_batches) - 1)
         smoothed, unsmoothed = smoothed + sums[0], unsmoothed + sums[1]
     smoothed, unsmoothed = workers.sum(smoothed, unsmoothed)
 

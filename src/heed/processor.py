@@ -1,0 +1,23 @@
+"""What the processor calls itself, and what it says it can do."""
+
+import platform
+from pathlib import Path
+
+
+def name() -> str:
+    """Return the processor's name, such as "Intel(R) Xeon(R) Platinum 8375C CPU @ 2.90GHz"."""
+    return _first("model name") or platform.processor() or platform.machine()
+
+
+def instructions() -> str:
+    """Return the instruction sets it lists; a list is not a promise that they all work."""
+    return _first("flags", "Features") or platform.platform()
+
+
+def _first(*names: str) -> str:
+    """Return the first line of /proc/cpuinfo that begins with one of the names; "" where there is none."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(names)), "")
