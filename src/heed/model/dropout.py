@@ -76,8 +76,8 @@ def keep_mask(seeds: Tensor, site: int, d: int, dropped: int) -> Tensor:
     h = (h ^ _shifted(h, 15)) * (0xD35A2D97 - (1 << 32))
     h = h ^ _shifted(h, 15)
     h = h.view(*h.shape[:-1], n_blocks, 16)
-    halves = torch.stack((h & 0xFFFF, _shifted(h, 16)), -2)
-    return halves.flatten(-3)[..., :d] >= dropped
+    keep = torch.stack(((h & 0xFFFF) >= dropped, _shifted(h, 16) >= dropped), -2)
+    return keep.flatten(-3)[..., :d]
 
 
 class Dropout(nn.Module):
