@@ -205,7 +205,7 @@ def test_the_layer_uses_the_kernel_where_it_can(kind: str, monkeypatch: pytest.M
     for name in ("dropout", "dropout_add", "dropout_add_norm"):
         right = getattr(residual, name)
         monkeypatch.setattr(residual, name, lambda *a, name=name, right=right: calls.append(name) or right(*a))
-    fused = layer.after(x, y, seeds)
+    fused = layer(x, lambda _: y, seeds)
     assert calls == [{"post": "dropout_add_norm", "pre": "dropout_add"}[kind]]
     # The same as the formula, with the mask of these seeds.
     plain = x + Dropout(0.4, site=2)(y.double(), seeds).float()
@@ -213,11 +213,11 @@ def test_the_layer_uses_the_kernel_where_it_can(kind: str, monkeypatch: pytest.M
 
     calls.clear()
     layer.double()
-    layer.after(x.double(), y.double(), seeds)
+    layer(x.double(), lambda _: y.double(), seeds)
     layer.float().eval()
-    torch.testing.assert_close(layer.after(x, y, seeds), layer.norm(x + y) if kind == "post" else x + y)
+    torch.testing.assert_close(layer(x, lambda _: y, seeds), layer.norm(x + y) if kind == "post" else x + y)
     layer.train()
-    layer.after(x.transpose(0, 1), y.transpose(0, 1), seeds.T.contiguous())
+    layer(x.transpose(0, 1), lambda _: y.transpose(0, 1), seeds.T.contiguous())
     assert calls == []
 
 

@@ -5,10 +5,10 @@ import torch
 
 from heed.config import ModelConfig
 from heed.data.batch import batch_of_ids
-from heed.kernels import sentences
+from heed.kernels import varlen
 from heed.kernels.library import library
-from heed.model import dropout, layers
-from heed.model.packed import Packed
+from heed.model import dropout, fused
+from heed.model.sequences import Packed
 from heed.model.transformer import Transformer
 from heed.symbols import EOS, PAD
 from heed.training.learner import NOTHING
@@ -35,7 +35,9 @@ def batch(source_lengths=(3, 17, 30, 1, 8), target_lengths=(5, 2, 40, 1, 16)):
 
 def loss_and_gradients(model, of, packs):
     model.zero_grad()
-    smoothed, unsmoothed = BatchLoss(model, 0.1, packs)(of.src_BS, of.tgt_in_BT, of.tgt_out_BT)
+    if not packs:
+        model._layers_are_compiled = True  # padding is for compiled layers, too
+    smoothed, unsmoothed = BatchLoss(model, 0.1)(of.src_BS, of.tgt_in_BT, of.tgt_out_BT)
     smoothed.backward()
     gradients = {name: weight.grad.clone() for name, weight in model.named_parameters()}
     return torch.stack((smoothed.detach(), unsmoothed)), gradients
@@ -56,8 +58,8 @@ def test_the_same_loss_and_gradient_as_with_padding(norm, positions):
 def test_rows_are_the_positions_that_are_not_padding():
     ids_BL = torch.tensor([[7, 8, EOS, PAD], [EOS, PAD, PAD, PAD], [4, 5, 6, EOS]])
     packed = Packed.of(ids_BL, ids_BL.ne(PAD))
-    assert packed.ids_N.tolist() == [7, 8, EOS, EOS, 4, 5, 6, EOS]
-    assert packed.position_N.tolist() == [0, 1, 2, 0, 0, 1, 2, 3]
+    assert packed.ids.tolist() == [7, 8, EOS, EOS, 4, 5, 6, EOS]
+    assert packed.position.tolist() == [0, 1, 2, 0, 0, 1, 2, 3]
     assert packed.lengths_B.tolist() == [3, 1, 4]
 
 
@@ -78,20 +80,20 @@ def test_a_share_with_nothing_to_predict_has_a_gradient_of_zeros():
         assert gradient is not None and not gradient.any(), name
 
 
-@pytest.mark.parametrize("where", ["packed", "long", "asked not to"])
+@pytest.mark.parametrize("where", ["packed", "long", "compiled"])
 def test_where_it_is_done(monkeypatch, where):
-    calls, call = [], sentences._call
-    monkeypatch.setattr(sentences, "_call", lambda name, *rest: (calls.append(name), call(name, *rest)))
-    of = batch((3, sentences.LONGEST), (5, 9)) if where == "long" else batch()  # the end symbol is one too many
-    loss_and_gradients(small(), of, where != "asked not to")
+    calls, call = [], varlen._call
+    monkeypatch.setattr(varlen, "_call", lambda name, *rest: (calls.append(name), call(name, *rest)))
+    of = batch((3, varlen.MAX_POSITIONS), (5, 9)) if where == "long" else batch()  # the end symbol is one too many
+    loss_and_gradients(small(), of, where != "compiled")
     n = 2 + 2 * 3 if where == "packed" else 0
-    assert (calls.count("heed_sentences"), calls.count("heed_sentences_slope")) == (n, n)
+    assert (calls.count("heed_varlen"), calls.count("heed_varlen_backward")) == (n, n)
 
 
 def test_dropout_is_in_the_published_places(monkeypatch):
     """On each sub-layer's output and on both sides' embeddings + positions, with a mask of its own each."""
     masks = []
-    for module, name in ((dropout, "Mask"), (layers, "Mask")):
+    for module, name in ((dropout, "Mask"), (fused, "Mask")):
         made = getattr(module, name)
         monkeypatch.setattr(module, name, lambda *a, made=made: (masks.append(a), made(*a))[1])
     loss_and_gradients(small(dropout=0.3).train(), batch(), True)

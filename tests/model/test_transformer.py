@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from heed.model.dropout import Dropout
+from heed.model.sequences import Padded
 from heed.model.transformer import AttentionWeights, Transformer
 from tests.conftest import VOCABULARY, shapes_checked, small_config
 from tests.model.reference import transformer as reference
@@ -113,7 +114,7 @@ def test_published_initialisation():
 
 
 def test_learned_positions_end_and_sinusoids_do_not():
-    long = torch.randint(3, VOCABULARY, (1, 200))
+    long = Padded(torch.randint(3, VOCABULARY, (1, 200)))
     Transformer(small_config(), VOCABULARY).encode(long)
     with pytest.raises(ValueError, match="61 learned positions"):
         Transformer(small_config(positions="learned"), VOCABULARY).encode(long)

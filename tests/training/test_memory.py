@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from heed.kernels.sentences import LONGEST
 
 from heed.config import Config, ModelConfig, TrainConfig, build_config, tiny
-from heed.kernels.sentences import LONGEST
 from heed.training.memory import fitting, kept_floats, predicted_peak
 from tests.cli.conftest import COMMAND, ENVIRONMENT, write_lines
 

@@ -32,8 +32,8 @@ _ARGUMENTS = {  # as the C files have them
     "heed_int8_product": [*[_POINTER] * 4, *[_NUMBER] * 3, _POINTER],
     "heed_relu": [*[_POINTER] * 2, *[_NUMBER] * 2],
     "heed_relu_back": [*[_POINTER] * 4, *[_NUMBER] * 2],
-    "heed_sentences": [*[_POINTER, *[_NUMBER] * 2] * 4, _POINTER, _POINTER, _NUMBER, _POINTER],
-    "heed_sentences_slope": [*[_POINTER, *[_NUMBER] * 2] * 7, *[_POINTER] * 3],
+    "heed_varlen": [*[_POINTER, *[_NUMBER] * 2] * 4, _POINTER, _POINTER, _NUMBER, _POINTER],
+    "heed_varlen_backward": [*[_POINTER, *[_NUMBER] * 2] * 7, *[_POINTER] * 3],
     "heed_softmax_less_gold": [*[_POINTER] * 5, _NUMBER, _NUMBER, _FLOAT],
 }
 

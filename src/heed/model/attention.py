@@ -1,11 +1,10 @@
 """Section 3.2: scaled dot-product attention and multi-head attention."""
 
 import math
+from collections.abc import Callable
 
 import torch.nn.functional as F
 from torch import Tensor, nn
-
-from heed.kernels.sentences import Sight, attend_sentences
 
 
 def attention(
@@ -22,11 +21,33 @@ def attention(
     return weights_BHLM @ v_BHMC, weights_BHLM
 
 
+# A way to compute equation (1): (q_BHLK, k_BHMK, v_BHMC) -> context_BHLC. What may be attended to is part of the way.
+Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+def fused(may_attend_B1LM: Tensor | None) -> Attend:
+    """Attend with PyTorch's fused kernel."""
+    return lambda q_BHLK, k_BHMK, v_BHMC: F.scaled_dot_product_attention(
+        q_BHLK, k_BHMK, v_BHMC, attn_mask=may_attend_B1LM
+    )
+
+
+def explicit(may_attend_B1LM: Tensor | None, captured: list[Tensor]) -> Attend:
+    """Attend by the formula above, and append each head's weights to `captured`."""
+
+    def attend(q_BHLK: Tensor, k_BHMK: Tensor, v_BHMC: Tensor) -> Tensor:
+        context_BHLC, weights_BHLM = attention(q_BHLK, k_BHMK, v_BHMC, may_attend_B1LM)
+        captured.append(weights_BHLM)
+        return context_BHLC
+
+    return attend
+
+
 class MultiHeadAttention(nn.Module):
     """Section 3.2.2: h heads side by side, each with projections of its own. No biases, as in the formula.
 
-    Queries come from `x`; keys and values are handed in, made by `keys_values` from whatever is attended to.
-    So past positions and the encoder's output are projected once, however often they are attended to.
+    Queries come from `x`; keys and values are handed in, made by `keys_values` from whatever is attended to. So the
+    encoder's output is projected once, however often it is attended to.
     """
 
     def __init__(self, d_model: int, h: int, d_k: int, d_v: int) -> None:
@@ -38,40 +59,23 @@ class MultiHeadAttention(nn.Module):
         self.w_o = nn.Linear(h * d_v, d_model, bias=False)
         nn.init.xavier_uniform_(self.w_o.weight)
 
-    def keys_values(self, memory_BMD: Tensor) -> tuple[Tensor, Tensor]:
-        """What is attended to, as keys and values of each head: k_BHMK, v_BHMC."""
-        return self._split_heads(self.w_k(memory_BMD)), self._split_heads(self.w_v(memory_BMD))
+    def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """Project what is attended to into keys and values of each head: k_BHMK, v_BHMC."""
+        return self._split_heads(self.w_k(memory)), self._split_heads(self.w_v(memory))
 
-    def forward(
-        self,
-        x_BLD: Tensor,
-        k_BHMK: Tensor,
-        v_BHMC: Tensor,
-        may_attend_B1LM: Tensor | Sight | None,
-        captured: list[Tensor] | None = None,
-    ) -> Tensor:
-        """Attend from x. With `captured`, take the explicit path and append each head's weights to it.
+    def forward(self, x: Tensor, keys_values: tuple[Tensor, Tensor], attend: Attend) -> Tensor:
+        """Attend from each position of x."""
+        context = attend(self._split_heads(self.w_q(x)), *keys_values)
+        y: Tensor = self.w_o(context.transpose(-3, -2).flatten(-2))
+        return y
 
-        A `Sight` instead of a mask: there is no B, but all sentences' positions in a row, as in `packed.py`;
-        and nothing is captured.
-        """
-        q_BHLK = self._split_heads(self.w_q(x_BLD))
-        if isinstance(may_attend_B1LM, Sight):
-            context_BHLC = attend_sentences(q_BHLK, k_BHMK, v_BHMC, may_attend_B1LM)
-        elif captured is None:  # the same as below in one go, and nothing to look at
-            context_BHLC = F.scaled_dot_product_attention(q_BHLK, k_BHMK, v_BHMC, attn_mask=may_attend_B1LM)
-        else:
-            context_BHLC, weights_BHLM = attention(q_BHLK, k_BHMK, v_BHMC, may_attend_B1LM)
-            captured.append(weights_BHLM)
-        y_BLD: Tensor = self.w_o(context_BHLC.transpose(-3, -2).flatten(-2))
-        return y_BLD
-
-    def _split_heads(self, x_BLX: Tensor) -> Tensor:
-        return x_BLX.view(*x_BLX.shape[:-1], self.h, x_BLX.size(-1) // self.h).transpose(-3, -2)
+    def _split_heads(self, x: Tensor) -> Tensor:
+        """Turn x_BLX into x_BHLX, or x_NX of packed sentences into x_HNX."""
+        return x.view(*x.shape[:-1], self.h, x.size(-1) // self.h).transpose(-3, -2)
 
 
 def glorot_as_one_(*projections: nn.Linear) -> None:
-    """Glorot uniform, as if the projections were one matrix.
+    """Initialise by Glorot uniform, as if the projections were one matrix.
 
     The authors' code makes queries, keys and values of self-attention by one d × 3d matrix, which narrows
     the bound: √(6 / (d + 3d)) instead of √(6 / (d + d)).

@@ -1,9 +1,8 @@
 """Section 3.3: position-wise feed-forward networks."""
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from heed.kernels import relu
+from heed.model.fused import linear_relu
 
 
 class FeedForward(nn.Module):
@@ -17,10 +16,6 @@ class FeedForward(nn.Module):
             nn.init.xavier_uniform_(layer.weight)
             nn.init.zeros_(layer.bias)
 
-    def forward(self, x_BLD: Tensor) -> Tensor:
-        if self.training and relu.is_for_products_of(x_BLD):  # the same with fewer goes
-            inner_BLF = relu.relu_(F.linear(x_BLD, self.w_1.weight), self.w_1.bias)
-        else:
-            inner_BLF = self.w_1(x_BLD).relu()
-        y_BLD: Tensor = self.w_2(inner_BLF)
-        return y_BLD
+    def forward(self, x: Tensor) -> Tensor:
+        y: Tensor = self.w_2(linear_relu(x, self.w_1))
+        return y

@@ -1,15 +1,18 @@
-"""Section 3.1 and figure 1: the layers of the encoder and of the decoder."""
+"""Section 3.1 and figure 1: the layers of the encoder and of the decoder.
 
+Positions come padded (x_BLD) or packed end to end (x_ND); a layer does not care. How to attend is an argument, and so
+are the seeds of dropout, one for each position (`dropout.py`).
+"""
+
+from collections.abc import Callable
 from typing import Literal
 
 from torch import Tensor, nn
 
-from heed.kernels import residual
-from heed.kernels.residual import Mask
-from heed.kernels.sentences import Sight
-from heed.model.attention import CrossAttention, SelfAttention
+from heed.model.attention import Attend, CrossAttention, SelfAttention
 from heed.model.dropout import Dropout
 from heed.model.feedforward import FeedForward
+from heed.model.fused import dropout_add, dropout_add_norm
 
 Norm = Literal["post", "pre"]
 
@@ -26,20 +29,10 @@ class Residual(nn.Module):
         self.norm = nn.LayerNorm(d_model, eps=1e-6)
         self.dropout = Dropout(dropout, site)
 
-    def before(self, x_BLD: Tensor) -> Tensor:
-        """What the sub-layer gets to see."""
-        seen_BLD: Tensor = x_BLD if self.post else self.norm(x_BLD)
-        return seen_BLD
-
-    def after(self, x_BLD: Tensor, y_BLD: Tensor, seed_BL: Tensor | None) -> Tensor:
-        """The sub-layer's output y joined with its input x; `seed` decides what is dropped, if anything."""
-        if self.training and seed_BL is not None and residual.is_for(x_BLD, y_BLD):  # the same, fused
-            mask = Mask(seed_BL, self.dropout.site, self.dropout.p)
-            if self.post:
-                return residual.dropout_add_norm(x_BLD, y_BLD, mask, self.norm)
-            return residual.dropout_add(x_BLD, y_BLD, mask)
-        sum_BLD: Tensor = x_BLD + self.dropout(y_BLD, seed_BL)
-        return self.norm(sum_BLD) if self.post else sum_BLD
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor], seed: Tensor | None) -> Tensor:
+        if self.post:
+            return dropout_add_norm(x, sublayer(x), self.dropout, seed, self.norm)
+        return dropout_add(x, sublayer(self.norm(x)), self.dropout, seed)
 
 
 class EncoderLayer(nn.Module):
@@ -52,20 +45,11 @@ class EncoderLayer(nn.Module):
         self.feed_forward = FeedForward(d_model, d_ff)
         self.feed_forward_residual = Residual(d_model, dropout, norm, site=1)
 
-    def forward(
-        self,
-        x_BSD: Tensor,
-        may_attend_B11S: Tensor | Sight | None,
-        captured: list[Tensor] | None = None,
-        seed_BS: Tensor | None = None,
-    ) -> Tensor:
-        seen_BSD = self.self_attention_residual.before(x_BSD)
-        keys, values = self.self_attention.keys_values(seen_BSD)
-        y_BSD = self.self_attention(seen_BSD, keys, values, may_attend_B11S, captured)
-        x_BSD = self.self_attention_residual.after(x_BSD, y_BSD, seed_BS)
-
-        y_BSD = self.feed_forward(self.feed_forward_residual.before(x_BSD))
-        return self.feed_forward_residual.after(x_BSD, y_BSD, seed_BS)
+    def forward(self, x: Tensor, attend: Attend, seed: Tensor | None = None) -> Tensor:
+        own = self.self_attention
+        x = self.self_attention_residual(x, lambda x: own(x, own.keys_values(x), attend), seed)
+        x = self.feed_forward_residual(x, self.feed_forward, seed)
+        return x
 
 
 class DecoderLayer(nn.Module):
@@ -82,22 +66,14 @@ class DecoderLayer(nn.Module):
 
     def forward(
         self,
-        x_BTD: Tensor,
-        may_attend_11TT: Tensor | Sight | None,
-        memory_keys_values: tuple[Tensor, Tensor],
-        may_attend_B11S: Tensor | Sight | None,
-        captured_self: list[Tensor] | None = None,
-        captured_cross: list[Tensor] | None = None,
-        seed_BT: Tensor | None = None,
+        x: Tensor,
+        attend: Attend,
+        encoder_keys_values: tuple[Tensor, Tensor],
+        attend_encoder: Attend,
+        seed: Tensor | None = None,
     ) -> Tensor:
-        seen_BTD = self.self_attention_residual.before(x_BTD)
-        keys, values = self.self_attention.keys_values(seen_BTD)
-        y_BTD = self.self_attention(seen_BTD, keys, values, may_attend_11TT, captured_self)
-        x_BTD = self.self_attention_residual.after(x_BTD, y_BTD, seed_BT)
-
-        seen_BTD = self.cross_attention_residual.before(x_BTD)
-        y_BTD = self.cross_attention(seen_BTD, *memory_keys_values, may_attend_B11S, captured_cross)
-        x_BTD = self.cross_attention_residual.after(x_BTD, y_BTD, seed_BT)
-
-        y_BTD = self.feed_forward(self.feed_forward_residual.before(x_BTD))
-        return self.feed_forward_residual.after(x_BTD, y_BTD, seed_BT)
+        own, cross = self.self_attention, self.cross_attention
+        x = self.self_attention_residual(x, lambda x: own(x, own.keys_values(x), attend), seed)
+        x = self.cross_attention_residual(x, lambda x: cross(x, encoder_keys_values, attend_encoder), seed)
+        x = self.feed_forward_residual(x, self.feed_forward, seed)
+        return x

@@ -1,6 +1,7 @@
-"""Section 3.5: positional encoding. Both kinds add a vector per position."""
+"""Section 3.5: positional encoding. Both kinds have a vector per position, which is added to the embedding."""
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 
@@ -24,11 +25,12 @@ class SinusoidalPositions(nn.Module):
         # Not part of the saved weights: it can be computed.
         self.register_buffer("table_LD", sinusoids(n_positions, d_model), persistent=False)
 
-    def forward(self, x_BLD: Tensor) -> Tensor:
-        return x_BLD + self.table(x_BLD.size(1)).to(x_BLD.dtype)
+    def forward(self, position: Tensor, n_positions: int) -> Tensor:
+        """Return the vectors of these positions, all below `n_positions`."""
+        return F.embedding(position, self.table(n_positions))
 
     def table(self, n: int) -> Tensor:
-        """The vectors of the first n positions: table_LD."""
+        """Return the vectors of the first n positions: table_LD."""
         if n > self.table_LD.size(0):
             self.table_LD = sinusoids(2 * n, self.table_LD.size(1)).to(self.table_LD)
         return self.table_LD[:n]
@@ -43,11 +45,12 @@ class LearnedPositions(nn.Module):
         self.weight = nn.Parameter(torch.empty(n_positions, d_model))
         nn.init.normal_(self.weight, std=d_model**-0.5)
 
-    def forward(self, x_BLD: Tensor) -> Tensor:
-        return x_BLD + self.table(x_BLD.size(1))
+    def forward(self, position: Tensor, n_positions: int) -> Tensor:
+        """Return the vectors of these positions, all below `n_positions`."""
+        return F.embedding(position, self.table(n_positions))
 
     def table(self, n: int) -> Tensor:
-        """The vectors of the first n positions: table_LD."""
+        """Return the vectors of the first n positions: table_LD."""
         if n > self.weight.size(0):
             raise ValueError(f"position {n} of a model with {self.weight.size(0)} learned positions")
         return self.weight[:n]

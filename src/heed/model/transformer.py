@@ -3,16 +3,16 @@
 from dataclasses import dataclass, field
 from typing import cast
 
-import torch
 from torch import Tensor, nn
 
 from heed.config import ModelConfig
-from heed.model.dropout import Dropout, Side, layer_seeds, position_seeds, random_seeds
+from heed.kernels import varlen
+from heed.model.dropout import Dropout, layer_seeds
 from heed.model.embedding import SharedEmbedding
 from heed.model.layers import DecoderLayer, EncoderLayer
-from heed.model.masks import causal_mask, padding_mask
-from heed.model.memory import Memory
 from heed.model.positions import LearnedPositions, SinusoidalPositions
+from heed.model.sequences import Packed, Padded, Sequences
+from heed.symbols import PAD
 
 
 @dataclass
@@ -24,8 +24,16 @@ class AttentionWeights:
     cross: list[Tensor] = field(default_factory=list)  # BHTS
 
 
+@dataclass(frozen=True)
+class Encoded:
+    """What goes from the encoder to the decoder: its output as keys and values of each decoder layer."""
+
+    source: Sequences
+    keys_values: list[tuple[Tensor, Tensor]]
+
+
 class Transformer(nn.Module):
-    """Source ids and target ids in, a score for every symbol of the vocabulary at every target position out."""
+    """Source ids and target ids in, a score for every token of the vocabulary at every target position out."""
 
     def __init__(self, config: ModelConfig, vocab_size: int) -> None:
         super().__init__()
@@ -57,50 +65,56 @@ class Transformer(nn.Module):
     def vocab_size(self) -> int:
         return self.embedding.weight.size(0)
 
-    def encode(self, src_BS: Tensor, captured: AttentionWeights | None = None, seed_B: Tensor | None = None) -> Memory:
-        """The encoder, and its output as each decoder layer's keys and values. In training, `seed` is dropout's."""
-        may_attend_B11S = padding_mask(src_BS)
-        seed_BS = self._position_seeds(src_BS, seed_B, "source")
-        x_BSD = self.dropout(self.source_positions(self.embedding(src_BS)), seed_BS)
-        for number, layer in enumerate(self.encoder, 1):
-            x_BSD = layer(x_BSD, may_attend_B11S, captured and captured.encoder, layer_seeds(seed_BS, number))
-        x_BSD = self.encoder_norm(x_BSD)
+    def encode(self, src: Sequences, captured: AttentionWeights | None = None, seed_B: Tensor | None = None) -> Encoded:
+        """Run the encoder. `captured` collects attention weights; `seed` is that of each pair's dropout."""
+        seeds = src.seeds(seed_B, "source") if self.training else None
+        x = self.embedding(src.ids) + self.source_positions(src.position, src.n_positions)
+        x = self.dropout(x, seeds)
+        weights = None if captured is None else captured.encoder
+        for number, layer in enumerate(self.encoder):
+            attend = src.attend_self(number, causal=False, captured=weights)
+            x = layer(x, attend, layer_seeds(seeds, 1 + number))
+        x = self.encoder_norm(x)
         decoder = cast("list[DecoderLayer]", self.decoder)
-        return Memory([layer.cross_attention.keys_values(x_BSD) for layer in decoder], may_attend_B11S)
+        return Encoded(src, [layer.cross_attention.keys_values(x) for layer in decoder])
 
     def decode(
         self,
-        tgt_in_BT: Tensor,
-        memory: Memory,
+        tgt: Sequences,
+        encoded: Encoded,
         captured: AttentionWeights | None = None,
         seed_B: Tensor | None = None,
     ) -> Tensor:
-        """The decoder: hidden_BTD of whole target sentences. Search goes position by position: `incremental.py`."""
-        may_attend_11TT = causal_mask(tgt_in_BT.size(1), tgt_in_BT.device)
-        seed_BT = self._position_seeds(tgt_in_BT, seed_B, "target")
-        x_BTD = self.dropout(self.target_positions(self.embedding(tgt_in_BT)), seed_BT)
-        for number, (layer, keys_values) in enumerate(zip(self.decoder, memory.keys_values, strict=True), 1):
-            x_BTD = layer(
-                x_BTD,
-                may_attend_11TT,
-                keys_values,
-                memory.may_attend_B11S,
-                captured and captured.decoder,
-                captured and captured.cross,
-                layer_seeds(seed_BT, number),
-            )
-        hidden_BTD: Tensor = self.decoder_norm(x_BTD)
-        return hidden_BTD
+        """Run the decoder: a hidden vector for each target position, from which the next token is predicted."""
+        seeds = tgt.seeds(seed_B, "target") if self.training else None
+        x = self.embedding(tgt.ids) + self.target_positions(tgt.position, tgt.n_positions)
+        x = self.dropout(x, seeds)
+        weights, cross_weights = (None, None) if captured is None else (captured.decoder, captured.cross)
+        attend_encoder = tgt.attend_to(encoded.source, cross_weights)
+        for number, layer in enumerate(self.decoder):
+            attend = tgt.attend_self(number, causal=True, captured=weights)
+            x = layer(x, attend, encoded.keys_values[number], attend_encoder, layer_seeds(seeds, 1 + number))
+        hidden: Tensor = self.decoder_norm(x)
+        return hidden
 
     def forward(self, src_BS: Tensor, tgt_in_BT: Tensor, captured: AttentionWeights | None = None) -> Tensor:
-        """logits_BTV of a whole batch. `tgt_in` is the target shifted right, beginning with PAD."""
-        hidden_BTD = self.decode(tgt_in_BT, self.encode(src_BS, captured), captured)
+        """Return logits_BTV of a whole batch. `tgt_in` is the target shifted right, beginning with PAD."""
+        hidden_BTD = self.decode(Padded(tgt_in_BT), self.encode(Padded(src_BS), captured), captured)
         return self.embedding.logits(hidden_BTD)
 
-    def _position_seeds(self, ids_BL: Tensor, seed_B: Tensor | None, side: Side) -> Tensor | None:
-        """Each position's seed of dropout; None where there is none. Without `seed`, PyTorch's generator gives one."""
-        if not self.training:
-            return None
-        if seed_B is None:
-            seed_B = random_seeds(len(ids_BL), ids_BL.device)
-        return position_seeds(seed_B.unsqueeze(1), torch.arange(ids_BL.size(1), device=ids_BL.device), side)
+    def hidden(self, src_BS: Tensor, tgt_in_BT: Tensor, real_BT: Tensor, seed_B: Tensor | None = None) -> Tensor:
+        """Return hidden_ND of the real target positions, without computing padding where that can be avoided."""
+        longest = max(src_BS.size(1), tgt_in_BT.size(1))
+        if varlen.supports(self.embedding.weight, longest) and not self._layers_are_compiled:
+            src, tgt = Packed.of(src_BS, src_BS.ne(PAD)), Packed.of(tgt_in_BT, real_BT)
+            return self.decode(tgt, self.encode(src, seed_B=seed_B), seed_B=seed_B)
+        hidden_BTD = self.decode(Padded(tgt_in_BT), self.encode(Padded(src_BS), seed_B=seed_B), seed_B=seed_B)
+        return hidden_BTD[real_BT]
+
+    _layers_are_compiled = False
+
+    def compile_layers(self) -> None:
+        """Put every layer through torch.compile, which has kernels of its own."""
+        self._layers_are_compiled = True
+        for layer in (*self.encoder, *self.decoder):
+            layer.compile(dynamic=True)

@@ -43,7 +43,7 @@ class Learner:
         torch.manual_seed(config.train.seed)
         self.model = Transformer(config.model, vocab_size).to(workers.device)
         self._sharded = config.train.sharded and workers.size > 1
-        plain_loss = BatchLoss(self.model, config.train.label_smoothing, packs=not config.train.compile)
+        plain_loss = BatchLoss(self.model, config.train.label_smoothing)
         self._loss = self._spread(plain_loss)
         lanes = n_lanes(config, workers)
         self._lanes = Lanes(plain_loss, lanes) if lanes > 1 else None
@@ -166,8 +166,7 @@ class Learner:
     def _spread(self, loss: BatchLoss) -> nn.Module:
         """Over the processes, as the config says."""
         if self.config.train.compile:
-            for layer in (*self.model.encoder, *self.model.decoder):
-                layer.compile(dynamic=True)
+            self.model.compile_layers()
         if self._sharded:
             from heed.training.shards import shard
 

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from heed.kernels.softmax import softmax_less_gold_
-from heed.model.packed import Packed, can_pack, hidden_of_rows
 from heed.model.transformer import Transformer
 from heed.symbols import PAD
 
@@ -29,27 +28,18 @@ class Loss:
 
 
 class BatchLoss(nn.Module):
-    """A model and the loss of what it says, in one module: what the processes of a training share the work of."""
+    """Model and loss in one module, so that DDP or FSDP can wrap both."""
 
-    def __init__(self, model: Transformer, epsilon: float, packs: bool = True) -> None:
-        """`packs`: leave out padding where that can be; not for compiled layers, which have kernels of their own."""
+    def __init__(self, model: Transformer, epsilon: float) -> None:
         super().__init__()
-        self.model, self.epsilon, self.packs = model, epsilon, packs
+        self.model, self.epsilon = model, epsilon
 
     def forward(
         self, src_BS: Tensor, tgt_in_BT: Tensor, tgt_out_BT: Tensor, seed_B: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """The two sums of `Loss`; `seed` is dropout's, of each pair.
-
-        No padding goes into the softmax; where kernels allow it, none into any layer.
-        """
+        """Return the two sums of `Loss`; `seed` is that of each pair's dropout."""
         real_BT = tgt_out_BT.ne(PAD)
-        if self.packs and can_pack(self.model, max(src_BS.size(1), tgt_in_BT.size(1))):
-            src, tgt_in = Packed.of(src_BS, src_BS.ne(PAD)), Packed.of(tgt_in_BT, real_BT)
-            hidden_ND = hidden_of_rows(self.model, src, tgt_in, seed_B)
-        else:
-            memory = self.model.encode(src_BS, seed_B=seed_B)
-            hidden_ND = self.model.decode(tgt_in_BT, memory, seed_B=seed_B)[real_BT]
+        hidden_ND = self.model.hidden(src_BS, tgt_in_BT, real_BT, seed_B)
         loss = label_smoothed_loss(hidden_ND, self.model.embedding.weight, tgt_out_BT[real_BT], self.epsilon)
         return loss.smoothed, loss.negative_log_likelihood
 

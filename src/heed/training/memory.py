@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from heed.config import Config, ModelConfig
-from heed.kernels.sentences import LANES, LONGEST
+from heed.kernels.varlen import LANES, MAX_POSITIONS
 from heed.training.loss import PORTION
 
 # Measured beside `kept_floats` (bench/results/2026-11-16-memory.md): gradients on their way back, and room between
@@ -20,7 +20,9 @@ def kept_floats(model: ModelConfig, length: int) -> int:
     d, a, c = model.d_model, model.h * model.key_size, model.h * model.value_size
     mask = d // 4 if model.dropout else 0  # one byte each
     residual = 2 * d + mask  # the sum that is normalised, and what comes of it
-    weights = model.h * -(-length // LANES) * LANES if length <= LONGEST else 0  # PyTorch's kernel makes them again
+    weights = (
+        model.h * -(-length // LANES) * LANES if length <= MAX_POSITIONS else 0
+    )  # PyTorch's kernel makes them again
     attention = 2 * a + 2 * c + weights + residual  # queries, keys, values, context
     feed_forward = model.d_ff + residual
     encoder = model.encoder_layers * (attention + feed_forward)
@@ -33,7 +35,7 @@ def predicted_peak(config: Config, n_parameters: int, vocab_size: int, processes
     logits = vocab_size * min(PORTION, _positions(config, processes))
     share = n_parameters // processes if config.train.sharded else n_parameters
     width = 4 if config.train.precision == "float32" else 2
-    kept = width * kept_floats(config.model, LONGEST) * _positions(config, processes)
+    kept = width * kept_floats(config.model, MAX_POSITIONS) * _positions(config, processes)
     gradients = max(1, config.train.lanes)
     return at_start + (2 + gradients) * 4 * share + int(_ON_THE_WAY * kept) + 3 * 4 * logits + _BUFFERS
 

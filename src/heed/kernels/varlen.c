@@ -114,7 +114,7 @@ static inline long width_of(long n_queries) { return (n_queries + LANES - 1) / L
 
 /* q_HNK, k_HMK, v_HMC, context_HNC. The weights, with a row for each key, of one head after the other, are kept for the
    slope if `keep`. `room` is for d_k + 2 rows as wide as the widest. */
-void heed_sentences(
+void heed_varlen(
     TENSOR(q), TENSOR(k), TENSOR(v), TENSOR(context), const Sentences *all, float *weights, long keep, float *room) {
     const float scale = 1 / sqrtf((float)all->d_k);
     for (long b = 0; b < all->n; b++) {
@@ -134,7 +134,7 @@ void heed_sentences(
 }
 
 /* From the slope by the context, those by q, k and v. `room` is for 1 + d_v + n_keys rows. */
-void heed_sentences_slope(
+void heed_varlen_backward(
     TENSOR(q), TENSOR(k), TENSOR(v), TENSOR(context), TENSOR(dq), TENSOR(dk), TENSOR(dv), const Sentences *all,
     const float *weights, float *room) {
     const float scale = 1 / sqrtf((float)all->d_k);

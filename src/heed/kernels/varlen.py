@@ -1,6 +1,6 @@
-"""Attention of whole sentences, as training needs it: its gradient too, nothing moved or copied, and no padding.
+"""Variable-length attention for training: sentences packed end to end without padding, forward and backward.
 
-PyTorch's kernel is made for long sentences. For short ones, and where there is one thread only, this takes a third.
+PyTorch's kernel is made for long sequences. For short ones, on a single thread, this one takes a third of the time.
 """
 
 import ctypes
@@ -14,8 +14,8 @@ from torch.autograd.function import once_differentiable
 
 from heed.kernels.library import kernels, library
 
-# Positions. Twice as many still take no longer than with PyTorch's kernel, but the weights are kept for the gradient.
-LONGEST = 64
+# Twice as many are still no slower than with PyTorch's kernel, but the weights are kept for the backward pass.
+MAX_POSITIONS = 64
 LANES = 16  # rows of weights are filled up to whole vectors, of 16 numbers or fewer
 
 
@@ -27,12 +27,12 @@ class _Sentences(ctypes.Structure):
 
 
 @dataclass(frozen=True)
-class Sight:
-    """Who sees whom, where the positions of all sentences are rows end to end: a query, the keys of its sentence."""
+class SequenceLengths:
+    """Lengths of packed sentences: a query attends to the keys of its own sentence."""
 
-    queries_B: Tensor  # how many rows of each sentence
+    queries_B: Tensor  # rows of each sentence
     keys_B: Tensor
-    causal: bool = False  # section 3.2.3: none after its own place
+    causal: bool = False  # section 3.2.3: to no later position
 
     @cached_property
     def n_rows(self) -> tuple[int, int]:
@@ -53,73 +53,75 @@ class Sight:
         return (self.queries_B + (LANES - 1)) // LANES * LANES
 
 
-def are_for_sentences(weight: Tensor, longest: int) -> bool:
-    """Whether these kernels can take what a model of such weights makes of such sentences, and are the quickest way."""
+def supports(weight: Tensor, longest: int) -> bool:
+    """Return whether the kernel takes what a model with such weights makes of such sentences, and is fastest."""
     return (
-        longest <= LONGEST
+        longest <= MAX_POSITIONS
         and torch.get_num_threads() == 1
         and kernels(weight) is not None
         and not torch.is_autocast_enabled(weight.device.type)
     )
 
 
-def attend_sentences(q_HNK: Tensor, k_HMK: Tensor, v_HMC: Tensor, sight: Sight) -> Tensor:
-    """Scaled dot-product attention: context_HNC, the heads of a position side by side in memory.
+def varlen_attention(q_HNK: Tensor, k_HMK: Tensor, v_HMC: Tensor, lengths: SequenceLengths) -> Tensor:
+    """Return context_HNC of scaled dot-product attention, the heads of a position side by side in memory.
 
     Raises:
         ValueError: what the kernel cannot take, or other rows than the sentences have.
     """
     if kernels(q_HNK, k_HMK, v_HMC) is None or any(x.stride(2) != 1 for x in (q_HNK, k_HMK, v_HMC)):
         raise ValueError("not rows of float32 on the processor, each row's numbers side by side")
-    if sight.queries_B.shape != sight.keys_B.shape or {sight.queries_B.dtype, sight.keys_B.dtype} != {torch.int64}:
-        raise ValueError(f"{sight}: not as many counts of queries as of keys, all of 64 bits")
-    n, m = sight.n_rows
+    if lengths.queries_B.shape != lengths.keys_B.shape or {lengths.queries_B.dtype, lengths.keys_B.dtype} != {
+        torch.int64
+    }:
+        raise ValueError(f"{lengths}: not as many counts of queries as of keys, all of 64 bits")
+    n, m = lengths.n_rows
     expected = [(len(q_HNK), n, q_HNK.size(2)), (len(q_HNK), m, q_HNK.size(2)), (len(q_HNK), m, v_HMC.size(2))]
     if [x.shape for x in (q_HNK, k_HMK, v_HMC)] != expected:
         raise ValueError(f"{n} queries and {m} keys do not fit {q_HNK.shape}, {k_HMK.shape}, {v_HMC.shape}")
-    context_HNC: Tensor = _Attention.apply(q_HNK, k_HMK, v_HMC, sight)  # type: ignore[no-untyped-call]
+    context_HNC: Tensor = _Attention.apply(q_HNK, k_HMK, v_HMC, lengths)  # type: ignore[no-untyped-call]
     return context_HNC
 
 
 class _Attention(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, q_HNK: Tensor, k_HMK: Tensor, v_HMC: Tensor, sight: Sight) -> Tensor:
-        (h, n, d_k), d_v, (n_keys, width) = q_HNK.shape, v_HMC.size(2), sight.largest
+    def forward(ctx: Any, q_HNK: Tensor, k_HMK: Tensor, v_HMC: Tensor, lengths: SequenceLengths) -> Tensor:
+        (h, n, d_k), d_v, (n_keys, width) = q_HNK.shape, v_HMC.size(2), lengths.largest
         keep = any(ctx.needs_input_grad)
-        weights = q_HNK.new_empty(h * sight.n_weights if keep else n_keys * width)
-        room, context_HNC = q_HNK.new_empty(d_k + 2, width), _side_by_side(q_HNK, n, d_v)
+        weights = q_HNK.new_empty(h * lengths.n_weights if keep else n_keys * width)
+        scratch, context_HNC = q_HNK.new_empty(d_k + 2, width), _heads_side_by_side(q_HNK, n, d_v)
         tensors = q_HNK, k_HMK, v_HMC, context_HNC
-        _call("heed_sentences", tensors, sight, weights.data_ptr(), keep, room.data_ptr())
+        _call("heed_varlen", tensors, lengths, weights.data_ptr(), keep, scratch.data_ptr())
         ctx.save_for_backward(q_HNK, k_HMK, v_HMC, weights)
-        ctx.sight = sight
+        ctx.lengths = lengths
         return context_HNC
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_HNC: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
         q_HNK, k_HMK, v_HMC, weights = ctx.saved_tensors
-        (_, n, d_k), (_, m, d_v), (n_keys, width) = q_HNK.shape, v_HMC.shape, ctx.sight.largest
+        (_, n, d_k), (_, m, d_v), (n_keys, width) = q_HNK.shape, v_HMC.shape, ctx.lengths.largest
         if grad_HNC.stride(2) != 1:
             grad_HNC = grad_HNC.contiguous()
-        dq_HNK, dk_HMK, dv_HMC = (_side_by_side(q_HNK, *shape) for shape in ((n, d_k), (m, d_k), (m, d_v)))
-        room = q_HNK.new_empty(1 + d_v + n_keys, width)
+        dq_HNK, dk_HMK, dv_HMC = (_heads_side_by_side(q_HNK, *shape) for shape in ((n, d_k), (m, d_k), (m, d_v)))
+        scratch = q_HNK.new_empty(1 + d_v + n_keys, width)
         tensors = q_HNK, k_HMK, v_HMC, grad_HNC, dq_HNK, dk_HMK, dv_HMC
-        _call("heed_sentences_slope", tensors, ctx.sight, weights.data_ptr(), room.data_ptr())
+        _call("heed_varlen_backward", tensors, ctx.lengths, weights.data_ptr(), scratch.data_ptr())
         return dq_HNK, dk_HMK, dv_HMC, None
 
 
-def _side_by_side(like_HNK: Tensor, n: int, d: int) -> Tensor:
-    """Room for n rows of d in each head, where a projection has or expects them: the heads of a row together."""
+def _heads_side_by_side(like_HNK: Tensor, n: int, d: int) -> Tensor:
+    """Allocate n rows of d for each head, laid out as projections have them: the heads of a row side by side."""
     return like_HNK.new_empty(n, len(like_HNK), d).transpose(0, 1)
 
 
-def _call(function: str, tensors: tuple[Tensor, ...], sight: Sight, *more: int) -> None:
-    """Hand over where each tensor begins, and how far its heads and rows are apart."""
+def _call(function: str, tensors: tuple[Tensor, ...], lengths: SequenceLengths, *more: int) -> None:
+    """Pass each tensor as its address and the strides of its heads and rows."""
     q_HNK, _, v_HMC = tensors[:3]
-    lengths = [counts_B.contiguous() for counts_B in (sight.queries_B, sight.keys_B)]
+    counts = [counts_B.contiguous() for counts_B in (lengths.queries_B, lengths.keys_B)]
     sentences = _Sentences(
-        *(counts_B.data_ptr() for counts_B in lengths),
-        *(len(sight.queries_B), sight.causal, len(q_HNK), q_HNK.size(2), v_HMC.size(2)),
+        *(counts_B.data_ptr() for counts_B in counts),
+        *(len(lengths.queries_B), lengths.causal, len(q_HNK), q_HNK.size(2), v_HMC.size(2)),
     )
     getattr(library(), function)(
         *(number for tensor in tensors for number in (tensor.data_ptr(), *tensor.stride()[:2])),

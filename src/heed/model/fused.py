@@ -1,0 +1,32 @@
+"""Formulas of the layers that have a fused C kernel: the formula in PyTorch, and the kernel where it applies."""
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from heed.kernels import relu, residual
+from heed.kernels.residual import Mask
+from heed.model.dropout import Dropout
+
+
+def dropout_add(x: Tensor, y: Tensor, dropout: Dropout, seed: Tensor | None) -> Tensor:
+    """Return x + Dropout(y)."""
+    if dropout.training and seed is not None and residual.is_for(x, y):
+        return residual.dropout_add(x, y, Mask(seed, dropout.site, dropout.p))
+    dropped: Tensor = dropout(y, seed)
+    return x + dropped
+
+
+def dropout_add_norm(x: Tensor, y: Tensor, dropout: Dropout, seed: Tensor | None, norm: nn.LayerNorm) -> Tensor:
+    """Return LayerNorm(x + Dropout(y))."""
+    if dropout.training and seed is not None and residual.is_for(x, y):
+        return residual.dropout_add_norm(x, y, Mask(seed, dropout.site, dropout.p), norm)
+    z: Tensor = norm(x + dropout(y, seed))
+    return z
+
+
+def linear_relu(x: Tensor, linear: nn.Linear) -> Tensor:
+    """Return max(0, x W + b)."""
+    if linear.training and relu.is_for_products_of(x):
+        return relu.relu_(F.linear(x, linear.weight), linear.bias)
+    y: Tensor = linear(x).relu()
+    return y

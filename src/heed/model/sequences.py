@@ -1,0 +1,111 @@
+"""The sentences of a batch as the model reads them: padded to one length, or packed end to end.
+
+Both kinds say the same things: which ids, at which positions, how their positions attend to each other and to another
+batch, and which seeds dropout has. So one encoder and one decoder serve both; `cache.py` has a third kind, for search.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Protocol, cast
+
+import torch
+from torch import Tensor
+
+from heed.kernels.varlen import SequenceLengths, varlen_attention
+from heed.model.attention import Attend, explicit, fused
+from heed.model.dropout import Side, position_seeds, random_seeds
+from heed.model.masks import causal_mask, padding_mask
+
+
+class Sequences(Protocol):
+    """What encoder and decoder need to know of a batch."""
+
+    @property
+    def ids(self) -> Tensor:
+        """ids_BL, or ids_N of packed sentences."""
+
+    @property
+    def position(self) -> Tensor:
+        """The number of each position in its sentence, in a shape that broadcasts to that of `ids`."""
+
+    @property
+    def n_positions(self) -> int:
+        """Positions of the longest sentence."""
+
+    def attend_self(self, layer: int, causal: bool, captured: list[Tensor] | None) -> Attend:
+        """How positions attend to each other in this layer; `causal`: to no later one (section 3.2.3)."""
+
+    def attend_to(self, source: "Sequences", captured: list[Tensor] | None) -> Attend:
+        """How positions attend to those of the source sentences."""
+
+    def seeds(self, seed_B: Tensor | None, side: Side) -> Tensor:
+        """The seed of dropout of each position, from that of each pair, or else from PyTorch's generator."""
+
+
+@dataclass(frozen=True)
+class Padded:
+    """Sentences one below the other, the short ones filled up: any device, any kind of attention."""
+
+    ids: Tensor  # ids_BL
+
+    @cached_property
+    def position(self) -> Tensor:
+        return torch.arange(self.ids.size(1), device=self.ids.device)
+
+    @property
+    def n_positions(self) -> int:
+        return self.ids.size(1)
+
+    @cached_property
+    def not_padding(self) -> Tensor | None:
+        """may_attend_B11L: which positions are no padding; None: all."""
+        return padding_mask(self.ids)
+
+    def attend_self(self, layer: int, causal: bool, captured: list[Tensor] | None) -> Attend:
+        # Later positions are masked, so no real position sees the padding behind its sentence.
+        mask = causal_mask(self.ids.size(1), self.ids.device) if causal else self.not_padding
+        return fused(mask) if captured is None else explicit(mask, captured)
+
+    def attend_to(self, source: Sequences, captured: list[Tensor] | None) -> Attend:
+        mask = cast(Padded, source).not_padding
+        return fused(mask) if captured is None else explicit(mask, captured)
+
+    def seeds(self, seed_B: Tensor | None, side: Side) -> Tensor:
+        if seed_B is None:
+            seed_B = random_seeds(len(self.ids), self.ids.device)
+        return position_seeds(seed_B.unsqueeze(1), self.position, side)
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Sentences end to end, without padding: less to compute, where the C kernel for it applies."""
+
+    ids: Tensor  # ids_N
+    position: Tensor  # position_N
+    lengths_B: Tensor
+
+    @classmethod
+    def of(cls, ids_BL: Tensor, real_BL: Tensor) -> "Packed":
+        """Pack the positions that are real."""
+        position_BL = torch.arange(ids_BL.size(1), device=ids_BL.device).expand_as(ids_BL)
+        return cls(ids_BL[real_BL], position_BL[real_BL], real_BL.sum(1))
+
+    @cached_property
+    def n_positions(self) -> int:
+        return int(self.lengths_B.amax()) if len(self.lengths_B) else 0
+
+    @cached_property
+    def _own_lengths(self) -> dict[bool, SequenceLengths]:
+        return {causal: SequenceLengths(self.lengths_B, self.lengths_B, causal) for causal in (False, True)}
+
+    def attend_self(self, layer: int, causal: bool, captured: list[Tensor] | None) -> Attend:
+        return partial(varlen_attention, lengths=self._own_lengths[causal])
+
+    def attend_to(self, source: Sequences, captured: list[Tensor] | None) -> Attend:
+        lengths = SequenceLengths(self.lengths_B, cast(Packed, source).lengths_B)
+        return partial(varlen_attention, lengths=lengths)
+
+    def seeds(self, seed_B: Tensor | None, side: Side) -> Tensor:
+        if seed_B is None:
+            seed_B = random_seeds(len(self.lengths_B), self.ids.device)
+        return position_seeds(seed_B.repeat_interleave(self.lengths_B), self.position, side)
