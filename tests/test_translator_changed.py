@@ -47,6 +47,7 @@ def said(translator):
     return [(one.text, one.score) for one in translator.translate(TEXTS, beam=3)]
 
 
+@pytest.mark.usefixtures("sixteen_bits")
 @pytest.mark.parametrize("change", CHANGES)
 def test_it_translates_as_it_is_now(tokenizer, change):
     translator = make_translator(tokenizer)

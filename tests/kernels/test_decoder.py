@@ -113,6 +113,7 @@ def test_it_owns_its_weights(model, product):
 
 
 @torch.inference_mode()
+@pytest.mark.usefixtures("sixteen_bits")
 @pytest.mark.parametrize("change", ["half", "double"])
 def test_a_converted_model_is_noticed(model, change):
     decoder = IncrementalDecoder(model)
