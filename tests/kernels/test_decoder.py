@@ -1,18 +1,22 @@
-"""The compiled decoder beside the plain model in twice the precision."""
+"""The decoder in C beside the plain model in twice the precision, and what it refuses."""
 
 import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
+from torch import nn
 
 from heed.config import ModelConfig
-from heed.kernels.decoder import CompiledDecoder, LayerPast
-from heed.model.incremental import FloatProduct, IncrementalDecoder, Source, to_add
-from heed.model.int8 import Int8Product, int8_encoder
+from heed.kernels.decoder import is_available
+from heed.model.cache import KVCache, Source, _Buffers
+from heed.model.compiled import CompiledTransformer, reason_not_compiled
+from heed.model.int8 import quantized
 from heed.model.transformer import Transformer
 from tests.model.hypotheses import walk
 from tests.model.test_int8 import ByIntegers
+
+pytestmark = pytest.mark.skipif(not is_available(), reason="no compiler, or a PyTorch that shows no sgemm")
 
 SHAPES = {
     "post": ModelConfig(encoder_layers=1, decoder_layers=2, d_model=64, d_ff=96, h=2),
@@ -30,8 +34,6 @@ def model(request):
     with torch.no_grad():
         for parameter in model.parameters():  # norms and biases do something, too
             parameter += 0.2 * torch.randn_like(parameter)
-    if not CompiledDecoder.can_do(model.embedding.weight):
-        pytest.skip("no compiler, or a PyTorch that shows no sgemm")
     return model
 
 
@@ -44,21 +46,14 @@ def near(found: torch.Tensor, exact: torch.Tensor) -> None:
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("portions", [[1] * 20, [3, 1, 16], [20]])
-def test_decoding_in_portions_equals_the_plain_model(model, portions):
+def test_decoding_token_by_token_equals_the_plain_model(model):
     src, tgt = ids(3, 19), ids(3, 20, seed=1)
     src[0, 5:] = src[2, 18:] = 0
-    exact = copy.deepcopy(model).double()(src, tgt)
-    decoder = IncrementalDecoder(model)
-    assert decoder._compiled is not None
-    past, begin = decoder.start(src), 0
-    for size in portions:
-        end = begin + size
-        sees = to_add(torch.ones(size, end, dtype=torch.bool).tril(begin), torch.zeros(())).expand(3, -1, -1)
-        position = torch.arange(begin, end).expand(3, -1) if size > 1 else begin
-        found = decoder.extend(past, tgt[:, begin:end], position, None if size == 1 else sees)
-        near(found, exact[:, begin:end])
-        begin = end
+    exact, compiled = copy.deepcopy(model).double()(src, tgt), CompiledTransformer(model)
+    state = compiled.start(src)
+    for t in range(20):
+        logits, state = compiled.step(tgt[:, t : t + 1], state)
+        near(logits[:, 0], exact[:, t])
 
 
 @torch.inference_mode()
@@ -66,7 +61,7 @@ def test_hypotheses_that_part_and_merge_each_see_their_own_past(model):
     src = ids(3, 9)
     src[1, 4:] = 0
     plain = copy.deepcopy(model).double()
-    for logits, source, past in walk(IncrementalDecoder(model), src, 37):
+    for logits, source, past in walk(CompiledTransformer(model), src, 37):
         near(logits, plain(source, past)[0, -1])
 
 
@@ -75,10 +70,15 @@ def test_8_bits_are_those_of_integers(model):
     """But for a number now and then that falls to the other side of half a step."""
     src = ids(3, 9)
     src[1, 4:] = 0
-    model = int8_encoder(model)
-    compiled, by_layers = IncrementalDecoder(model, Int8Product), IncrementalDecoder(model, ByIntegers)
-    assert compiled._compiled is not None and by_layers._compiled is None
-    for (found, _, past), (exact, _, same_past) in zip(walk(compiled, src, 37), walk(by_layers, src, 37), strict=True):
+    by_integers = quantized(model)
+    for name, linear in model.decoder.named_modules():
+        if isinstance(linear, nn.Linear):
+            by_integers.decoder.set_submodule(name, ByIntegers(linear.weight, linear.bias))
+    by_integers.embedding.projection = ByIntegers(model.embedding.weight)
+    compiled = CompiledTransformer(quantized(model))
+    for (found, _, past), (exact, _, same_past) in zip(
+        walk(compiled, src, 37), walk(by_integers, src, 37), strict=True
+    ):
         assert torch.equal(past, same_past)
         assert (found - exact).norm() < 0.02 * exact.norm()
 
@@ -86,41 +86,27 @@ def test_8_bits_are_those_of_integers(model):
 # --- what C is given the address of -----------------------------------------------------------------------
 
 
-def begun(decoder, n_sentences=3):
-    """Three steps into a translation: its KV cache, and a fourth symbol of each sentence."""
-    past, newest = decoder.start(ids(n_sentences, 9)), ids(n_sentences, 1, seed=2)
-    for position in range(3):
-        decoder.extend(past, newest, position, None)
-    return past, newest
+def begun(model, n_sentences=3):
+    """Three steps into a translation: the state, and a fourth token of each sentence."""
+    state, newest = model.start(ids(n_sentences, 9)), ids(n_sentences, 1, seed=2)
+    for _ in range(3):
+        _, state = model.step(newest, state)
+    return state, newest
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("product", [FloatProduct, Int8Product], ids=["float32", "8 bits"])
-def test_it_owns_its_weights(model, product):
-    """Norms and biases are copies, and what is copied may be overwritten: here it is."""
-    decoder = IncrementalDecoder(model, product)
-    assert decoder._compiled is not None
-    past, newest = begun(decoder)
-    expected = decoder.extend(copy.deepcopy(past), newest, 3, None)
-    few, kept = decoder.restricted(torch.arange(12)), copy.deepcopy(past)
+@pytest.mark.parametrize("bits", [32, 8])
+def test_it_owns_its_weights(model, bits):
+    """What C points to are copies, and what is copied may be overwritten: here it is."""
+    compiled = CompiledTransformer(model if bits == 32 else quantized(model))
+    state, newest = begun(compiled)
+    expected = compiled.step(newest, state)[0]
     for layer in model.decoder:
         for parameter in layer.parameters():
             parameter.fill_(torch.nan)
-    if isinstance(model.decoder_norm, torch.nn.LayerNorm):
+    if isinstance(model.decoder_norm, nn.LayerNorm):
         model.decoder_norm.weight.fill_(torch.nan)
-    assert torch.equal(decoder.extend(past, newest, 3, None), expected)
-    torch.testing.assert_close(few.extend(kept, newest.clamp_max(11), 3, None).isnan().any(), torch.tensor(False))
-
-
-@torch.inference_mode()
-@pytest.mark.usefixtures("sixteen_bits")
-@pytest.mark.parametrize("change", ["half", "double"])
-def test_a_converted_model_is_noticed(model, change):
-    decoder = IncrementalDecoder(model)
-    begun(decoder)
-    getattr(model, change)()
-    with pytest.raises(ValueError, match="Was the model changed meanwhile"):
-        begun(decoder)
+    assert torch.equal(compiled.step(newest, state)[0], expected)
 
 
 def shorter(tensor: torch.Tensor) -> torch.Tensor:
@@ -145,32 +131,29 @@ def shorter(tensor: torch.Tensor) -> torch.Tensor:
 )
 @pytest.mark.parametrize("whose", ["target", "source"])
 def test_another_kv_cache_is_refused(model, spoil, whose):
-    decoder = IncrementalDecoder(model)
-    past, newest = begun(decoder)
+    compiled = CompiledTransformer(model)
+    state, newest = begun(compiled)
+    layers = [*(state.cache if whose == "target" else state.source).layers]
+    layers[-1] = spoil(layers[-1])
     if whose == "target":
-        past.slots[-1] = spoil(past.slots[-1])
+        state = replace(state, cache=KVCache(_Buffers(layers, 3), 3))
     else:
-        last = past.sources[-1]
-        k, v = spoil((last.k_BSX, last.v_BSX))
-        past.sources[-1] = Source(k, v, last.mask_B1S)
+        state = replace(state, source=Source(layers, None))
     with pytest.raises(ValueError, match=r"the KV cache is \(.*this decoder needs \("):
-        decoder.extend(past, newest, 3, None)
+        compiled.step(newest, state)
 
 
 @torch.inference_mode()
 def test_the_kv_cache_of_another_model_is_refused(model):
-    decoder = IncrementalDecoder(model)
-    config = replace(model.config, decoder_layers=model.config.decoder_layers + 1)
-    deeper = IncrementalDecoder(Transformer(config, 37).eval())
-    config = replace(model.config, d_k=5, d_v=3)
-    narrower = IncrementalDecoder(Transformer(config, 37).eval())
-    for other in (deeper, narrower):
-        past, newest = begun(other)
+    compiled = CompiledTransformer(model)
+    deeper = replace(model.config, decoder_layers=model.config.decoder_layers + 1)
+    for config in (deeper, replace(model.config, d_k=5, d_v=3)):
+        state, newest = begun(Transformer(config, 37).eval())
         with pytest.raises(ValueError, match="KV cache"):
-            decoder.extend(past, newest, 3, None)
-    past, _ = begun(decoder)
+            compiled.step(newest, state)
+    state, _ = begun(compiled)
     with pytest.raises(ValueError, match="KV cache"):
-        decoder.extend(past, ids(2, 1), 3, None)  # of fewer sentences
+        compiled.step(ids(2, 1), state)  # of fewer sentences
 
 
 @torch.inference_mode()
@@ -178,38 +161,86 @@ def test_the_kv_cache_of_another_model_is_refused(model):
 @pytest.mark.parametrize(
     "mask",
     [
-        pytest.param(torch.zeros(3, 1, 3), id="short"),
-        pytest.param(torch.zeros(3, 1, 5), id="long"),
-        pytest.param(torch.zeros(2, 1, 4), id="fewer sentences"),
-        pytest.param(torch.zeros(3, 1, 4).half(), id="16 bits"),
-        pytest.param(torch.zeros(3, 1, 8)[..., ::2], id="gaps"),
-        pytest.param(torch.zeros(3, 4), id="two dimensions"),
+        pytest.param(torch.zeros(3, 1, 8), id="short"),
+        pytest.param(torch.zeros(3, 1, 10), id="long"),
+        pytest.param(torch.zeros(2, 1, 9), id="fewer sentences"),
+        pytest.param(torch.zeros(3, 1, 9).half(), id="16 bits"),
+        pytest.param(torch.zeros(3, 1, 18)[..., ::2], id="gaps"),
+        pytest.param(torch.zeros(3, 9), id="two dimensions"),
     ],
 )
 def test_another_mask_is_refused(model, mask):
-    decoder = IncrementalDecoder(model)
-    past, newest = begun(decoder)
+    compiled = CompiledTransformer(model)
+    state, newest = begun(compiled)
     with pytest.raises(ValueError, match=r"a mask is \("):
-        decoder.extend(past, newest, 3, mask)
-    past, newest = begun(decoder)
-    past.sources[0] = Source(past.sources[0].k_BSX, past.sources[0].v_BSX, mask)
-    with pytest.raises(ValueError, match=r"a mask is \("):
-        decoder.extend(past, newest, 3, None)
+        compiled.step(newest, replace(state, source=Source(state.source.layers, mask)))
+
+
+# --- models it is not for ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WithSpan(ModelConfig):
+    span: int = 7
+
+
+class Scaled(nn.Linear):
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+def bias(model):
+    model.decoder[1].self_attention.w_q.bias = nn.Parameter(torch.ones(21))
+
+
+def hook(model):
+    model.decoder[0].cross_attention.register_forward_hook(lambda module, inputs, output: 0 * output)
+
+
+def other_forward(model):
+    model.decoder[0].feed_forward.forward = lambda x: x
+
+
+def other_module(model):
+    linear = model.decoder[0].self_attention.w_o
+    model.decoder[0].self_attention.w_o = Scaled(linear.in_features, linear.out_features, bias=False)
+
+
+def more_parameters(model):
+    model.decoder[0].self_attention.register_parameter("relative", nn.Parameter(torch.ones(3)))
+
+
+def other_field(model):
+    model.config = WithSpan(**vars(model.config))
+
+
+def other_epsilon(model):
+    model.decoder[0].feed_forward_residual.norm.eps = 1e-5
+
+
+def another_class(model):
+    model.__class__ = type("Changed", (Transformer,), {})
 
 
 @torch.inference_mode()
 @pytest.mark.parametrize("model", ["odd"], indirect=True)
-def test_slots_that_are_not_there_are_refused(model):
-    decoder = IncrementalDecoder(model)
-    past, _ = begun(decoder)
-    pasts = [LayerPast(*own, source.k_BSX, source.v_BSX) for own, source in zip(past.slots, past.sources, strict=True)]
-    capacity = pasts[0].k_BMX.size(1)
-    with pytest.raises(ValueError, match=f"of {capacity} slots, {capacity} of them in use, has no room for 1"):
-        decoder._compiled(torch.zeros(3, 1, model.config.d_model), pasts, capacity, None, None)
-
-
-@pytest.mark.parametrize("model", ["odd"], indirect=True)
-def test_weights_that_do_not_fit_are_refused(model):
-    model.decoder[0].feed_forward.w_1.half()
-    with pytest.raises(ValueError, match=r"a weight is \(.*torch.float16"):
-        IncrementalDecoder(model)
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (bias, "decoder.1.self_attention: a bias in w_q is not implemented in C"),
+        (hook, "decoder.0.cross_attention: it has a hook or a forward method of its own"),
+        (other_forward, "decoder.0.feed_forward: it has a hook or a forward method of its own"),
+        (other_module, "decoder.0.self_attention.w_o: a Scaled is not implemented in C"),
+        (more_parameters, "decoder.0.self_attention: relative is not implemented in C"),
+        (other_field, "model.span = 7 is not implemented in C"),
+        (other_epsilon, "its norms have different epsilons"),
+        (another_class, "it is a Changed, not a Transformer"),
+        (lambda model: model.double(), "its weights are torch.float64 on cpu, not float32 on a CPU"),
+    ],
+)
+def test_a_model_with_anything_unknown_is_left_to_pytorch(model, change, reason):
+    assert reason_not_compiled(model) is None
+    change(model)
+    assert reason_not_compiled(model) == reason
+    with pytest.raises(ValueError, match="not a model for the C decoder"):
+        CompiledTransformer(model)

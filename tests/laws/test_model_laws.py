@@ -1,9 +1,7 @@
 """What must hold of any Transformer, whatever its weights."""
 
-import pytest
 import torch
 
-from heed.model.incremental import IncrementalDecoder, to_add
 from heed.model.transformer import AttentionWeights
 from tests.conftest import VOCABULARY
 from tests.model.hypotheses import walk
@@ -58,20 +56,13 @@ def test_padding_and_batch_mates_never_change_logits(model):
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("portions", [[1] * 7, [3, 1, 3], [7]])
-def test_decoding_in_portions_equals_decoding_at_once(model, portions):
+def test_decoding_token_by_token_equals_decoding_at_once(model):
     src, tgt = ids(2, 9), ids(2, 7, seed=1)
     src[0, 5:] = 0
-    whole = model(src, tgt)
-    decoder = IncrementalDecoder(model)
-    past, parts, begin = decoder.start(src), [], 0
-    for size in portions:
-        end = begin + size
-        sees = to_add(torch.ones(size, end, dtype=torch.bool).tril(begin), whole).expand(2, -1, -1)
-        position = torch.arange(begin, end).expand(2, -1) if size > 1 else begin
-        parts.append(decoder.extend(past, tgt[:, begin:end], position, None if size == 1 else sees))
-        begin = end
-    torch.testing.assert_close(torch.cat(parts, 1), whole, atol=1e-10, rtol=0)
+    whole, state = model(src, tgt), model.start(src)
+    for t in range(7):
+        logits, state = model.step(tgt[:, t : t + 1], state)
+        torch.testing.assert_close(logits[:, 0], whole[:, t], atol=1e-10, rtol=0)
 
 
 @torch.no_grad()
@@ -79,5 +70,18 @@ def test_hypotheses_that_part_and_merge_each_see_their_own_past(model):
     """Many more slots than there is room for at first; after some steps, a plain pass over each hypothesis's past."""
     src = ids(3, 9)
     src[1, 4:] = 0
-    for logits, source, past in walk(IncrementalDecoder(model), src, 11):
+    for logits, source, past in walk(model, src, 11):
         torch.testing.assert_close(logits, model(source, past)[0, -1], atol=1e-10, rtol=0)
+
+
+@torch.no_grad()
+def test_a_state_stays_valid_when_the_search_steps_from_it(model):
+    """Twice from one state, and again from an old one: the KV cache is append-only."""
+    src, first, one, other = ids(2, 9), ids(2, 1), ids(2, 1, seed=1), ids(2, 1, seed=2)
+    _, begun = model.step(first, model.start(src))
+    for newest in (one, other, one):
+        logits, state = model.step(newest, begun)
+        torch.testing.assert_close(logits[:, 0], model(src, torch.cat((first, newest), 1))[:, -1], atol=1e-10, rtol=0)
+        further, _ = model.step(first, state)
+        past = torch.cat((first, newest, first), 1)
+        torch.testing.assert_close(further[:, 0], model(src, past)[:, -1], atol=1e-10, rtol=0)

@@ -6,20 +6,22 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from heed.decode.model_step import ModelState, model_step
-from heed.model.incremental import IncrementalDecoder
+from heed.model.compiled import CompiledTransformer
+from heed.model.transformer import Transformer
 
 STEPS, WIDTH = 25, 4  # many more slots than there is room for at first
 
 
-def walk(decoder: IncrementalDecoder, src_BS: Tensor, vocabulary: int) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def walk(
+    model: Transformer | CompiledTransformer, src_BS: Tensor, vocabulary: int
+) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Of some steps and every hypothesis then: the logits of what comes next, its source_1S, and its past_1T."""
     random = np.random.default_rng(5)
-    step, state = model_step(decoder), ModelState(decoder.start(src_BS))
+    state = model.start(src_BS)
     past, kept = [[[0]] for _ in range(3)], [0, 1, 2]
     for t in range(STEPS):
         newest = torch.tensor([[one[-1] for one in several] for several in past])
-        logits, state = step(newest, state)
+        logits, state = model.step(newest, state)
         if t % 6 == 1 or t == STEPS - 1:
             for b, several in enumerate(past):
                 for w, one in enumerate(several):

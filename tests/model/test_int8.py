@@ -6,8 +6,7 @@ import torch
 from heed.config import ModelConfig
 from heed.errors import ConfigError
 from heed.kernels.library import library
-from heed.model.incremental import IncrementalDecoder
-from heed.model.int8 import Int8Product, int8_encoder
+from heed.model.int8 import Int8Linear, quantized
 from heed.model.transformer import Transformer
 
 SHAPE = ModelConfig(encoder_layers=2, decoder_layers=2, d_model=32, d_ff=64, h=4, dropout=0.0)
@@ -15,15 +14,16 @@ SHAPE = ModelConfig(encoder_layers=2, decoder_layers=2, d_model=32, d_ff=64, h=4
 pytestmark = pytest.mark.skipif(library() is None, reason="no compiler")
 
 
-class ByIntegers:
+class ByIntegers(torch.nn.Module):
     """The same product by PyTorch: both sides rounded to whole numbers, whose sums float64 has exactly."""
 
     def __init__(self, weight_OI, bias_O=None):
+        super().__init__()
         self._scale_O = weight_OI.abs().amax(1).clamp_min(1e-30) / 127
         self.weight, self._bias_O = (weight_OI / self._scale_O.unsqueeze(1)).round().double().T, bias_O
 
-    def __call__(self, x_RI, /):
-        largest_R1 = x_RI.abs().amax(1, keepdim=True).clamp_min(1e-30)
+    def forward(self, x_RI):
+        largest_R1 = x_RI.abs().amax(-1, keepdim=True).clamp_min(1e-30)
         y_RO = (x_RI * (127 / largest_R1)).round().double() @ self.weight * (largest_R1 / 127) * self._scale_O
         return y_RO.float() if self._bias_O is None else y_RO.float() + self._bias_O
 
@@ -37,7 +37,7 @@ def test_the_error_is_that_of_rounding_to_8_bits(with_bias):
     """Loop-written bound: each of the two roundings moves a number by at most half a step of its row."""
     weight, x = random(48, 64) * torch.logspace(-3, 2, 48).unsqueeze(1), random(5, 64, seed=1) * 30
     bias = random(48, seed=2) if with_bias else None
-    found = Int8Product(weight, bias)(x)
+    found = Int8Linear(weight, bias)(x)
     exact = x.double() @ weight.double().T + (0 if bias is None else bias.double())
     for r in range(5):
         for o in range(48):
@@ -52,22 +52,22 @@ def test_the_error_is_that_of_rounding_to_8_bits(with_bias):
 
 
 def test_a_row_does_not_depend_on_its_neighbours():
-    product, x = Int8Product(random(24, 64)), random(7, 64, seed=1)
+    product, x = Int8Linear(random(24, 64)), random(7, 64, seed=1)
     x[3] *= 1000
     alone = torch.cat([product(row.unsqueeze(0)) for row in x])
     assert torch.equal(product(x), alone)
 
 
 def test_zeros_stay_zeros():
-    assert torch.equal(Int8Product(torch.zeros(8, 16))(random(2, 16)), torch.zeros(2, 8))
-    assert torch.equal(Int8Product(random(8, 16))(torch.zeros(2, 16)), torch.zeros(2, 8))
+    assert torch.equal(Int8Linear(torch.zeros(8, 16))(random(2, 16)), torch.zeros(2, 8))
+    assert torch.equal(Int8Linear(random(8, 16))(torch.zeros(2, 16)), torch.zeros(2, 8))
 
 
 @pytest.mark.parametrize("sizes", [(1, 1, 1), (3, 7, 65), (13, 130, 64), (64, 512, 200)])
 def test_the_sums_are_those_of_integers(sizes):
     rows, d_in, out = sizes
     weight, bias, x = random(out, d_in), random(out, seed=1), random(rows, d_in, seed=2) * 7
-    torch.testing.assert_close(Int8Product(weight, bias)(x), ByIntegers(weight, bias)(x), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(Int8Linear(weight, bias)(x), ByIntegers(weight, bias)(x), atol=1e-5, rtol=1e-5)
 
 
 @torch.inference_mode()
@@ -76,18 +76,17 @@ def test_a_whole_model_says_nearly_the_same_and_stays_as_it_was():
     model = Transformer(SHAPE, 50).eval()
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     src = torch.randint(3, 50, (3, 6), generator=torch.Generator().manual_seed(2))
-    first = torch.zeros(3, 1, dtype=torch.long)
-    full, rounded = IncrementalDecoder(model), IncrementalDecoder(int8_encoder(model), Int8Product)
-    exact, found = (decoder.extend(decoder.start(src), first, 0, None) for decoder in (full, rounded))
+    first, rounded = torch.zeros(3, 1, dtype=torch.long), quantized(model)
+    exact, found = (one.step(first, one.start(src))[0] for one in (model, rounded))
     assert 0 < (found - exact).norm() < 0.05 * exact.norm()
-    assert rounded.model.embedding.weight is model.embedding.weight  # not held twice
+    assert rounded.embedding.weight is model.embedding.weight  # not held twice
     assert all(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())
 
 
 def test_the_bias_is_its_own():
     """The model's may be converted, and its memory given to something else."""
     weight, bias, x = random(8, 16), random(8, seed=1), random(2, 16, seed=2)
-    product = Int8Product(weight, bias)
+    product = Int8Linear(weight, bias)
     before = product(x)
     bias.fill_(torch.nan)
     assert torch.equal(product(x), before)
@@ -95,4 +94,4 @@ def test_the_bias_is_its_own():
 
 def test_weights_of_another_precision_are_refused_by_name():
     with pytest.raises(ConfigError, match="8-bit weights are made of float32 ones.*torch.float16 on cpu"):
-        Int8Product(random(8, 16).half())
+        Int8Linear(random(8, 16).half())

@@ -3,7 +3,6 @@
 The matrix products are those of the library that PyTorch uses itself, or those of `int8.py`.
 """
 
-import copy
 import ctypes
 from collections.abc import Sequence
 from functools import cache
@@ -14,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from heed.kernels.int8 import Int8Pointers, Int8Weight
-from heed.kernels.library import kernels, library
+from heed.kernels.library import library
 
 Weight = Tensor | Int8Weight  # d_in x d_out
 
@@ -74,13 +73,14 @@ class DecoderLayerWeights(NamedTuple):
     feed_forward_norm: nn.LayerNorm
 
 
-class LayerPast(NamedTuple):
-    """Keys and values of one layer: those of the target's slots, which have room for more, and the source's."""
+# Keys and values of one layer: k_BMX and v_BMX of the target's slots, which have capacity for more, and k_BSX and v_BSX
+# of the source.
+LayerCache = tuple[Tensor, Tensor, Tensor, Tensor]
 
-    k_BMX: Tensor
-    v_BMX: Tensor
-    source_k_BSX: Tensor
-    source_v_BSX: Tensor
+
+def is_available() -> bool:
+    """Return whether there are compiled kernels, and a matrix product for them to call."""
+    return library() is not None and _sgemm() is not None
 
 
 class CompiledDecoder:
@@ -116,23 +116,8 @@ class CompiledDecoder:
             first.own_norm.eps,
         )
 
-    def with_logits(self, logits_DV: Weight) -> "CompiledDecoder":
-        """The same layers with the scores of other symbols."""
-        other = copy.copy(self)
-        other._owned = [*self._owned]
-        other._vocab_size = logits_DV.shape[1]
-        other._decoder = _Decoder.from_buffer_copy(self._decoder)
-        other._decoder.logits = other._weight(logits_DV, self._d_model, other._vocab_size)
-        other._decoder.vocab_size = other._vocab_size
-        return other
-
-    @staticmethod
-    def can_do(weight: Weight) -> bool:
-        """Is there a compiler, and a model it is for?"""
-        return isinstance(weight, Int8Weight) or (kernels(weight) is not None and _sgemm() is not None)
-
     def __call__(
-        self, x_BND: Tensor, pasts: Sequence[LayerPast], n_slots: int, sees_BNM: Tensor | None, mask_B1S: Tensor | None
+        self, x_BND: Tensor, pasts: Sequence[LayerCache], n_slots: int, sees_BNM: Tensor | None, mask_B1S: Tensor | None
     ) -> Tensor:
         """logits_BNV of what follows N nodes of each sentence, from their embedded symbols; `x_BND` is used up.
 
@@ -145,7 +130,7 @@ class CompiledDecoder:
         assert self._library is not None
         self._check(x_BND, pasts, n_slots, sees_BNM, mask_B1S)
         n_sentences, n_nodes, _ = x_BND.shape
-        capacity, n_source = pasts[0].k_BMX.size(1), pasts[0].source_k_BSX.size(1)
+        capacity, n_source = pasts[0][0].size(1), pasts[0][2].size(1)
         rows = n_sentences * n_nodes
         spare = max(2 * max(n_slots + n_nodes, n_source) + 32, rows * self._int8_room_of_row)
         room = x_BND.new_empty(rows * self._room_of_row + spare)
@@ -163,13 +148,13 @@ class CompiledDecoder:
         return logits_BNV
 
     def _check(
-        self, x_BND: Tensor, pasts: Sequence[LayerPast], n_slots: int, sees_BNM: Tensor | None, mask_B1S: Tensor | None
+        self, x_BND: Tensor, pasts: Sequence[LayerCache], n_slots: int, sees_BNM: Tensor | None, mask_B1S: Tensor | None
     ) -> None:
         """C reads and writes what it is told, so the sizes that it is told must be those that there are."""
         if len(pasts) != len(self._layers):
             raise ValueError(f"a KV cache of {len(pasts)} layers for a decoder of {len(self._layers)}")
         (n_sentences, n_nodes, _), end = x_BND.shape, n_slots + x_BND.size(1)
-        capacity, n_source = pasts[0].k_BMX.size(1), pasts[0].source_k_BSX.size(1)
+        capacity, n_source = pasts[0][0].size(1), pasts[0][2].size(1)
         if end > capacity:
             raise ValueError(f"a KV cache of {capacity} slots, {n_slots} of them in use, has no room for {n_nodes}")
         _check_numbers("the input", x_BND, (n_sentences, n_nodes, self._d_model))

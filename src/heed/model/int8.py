@@ -1,12 +1,12 @@
-"""Weights of 8 bits: a quarter of the memory to read, several products in one instruction; a little less exact.
+"""Quantised weights: 8 bits, a quarter of the memory to read, several products in one instruction; a little less exact.
 
-Each row of a weight matrix has a scale of its own, and so has each row of numbers it meets, taken as it comes: what
-becomes of a sentence does not depend on its neighbours in a batch.
+Each row of a weight matrix has a scale of its own, and so has each row of numbers it is multiplied with, computed on
+the fly: a translation does not depend on its neighbours in a batch.
 """
 
 import copy
 import os
-from typing import cast
+from functools import cached_property
 
 import torch
 from torch import Tensor, nn
@@ -14,11 +14,11 @@ from torch import Tensor, nn
 from heed.errors import ConfigError
 from heed.kernels import int8
 from heed.kernels.library import kernels, library
-from heed.model.layers import DecoderLayer, EncoderLayer
+from heed.model.embedding import SharedEmbedding
 from heed.model.transformer import Transformer
 
-_MOST = 127  # of the steps on either side of zero
-_LEAST = 1e-30  # a row's largest number; below, _MOST / it were infinite
+_INT8_MAX = 127
+_TINY = 1e-30  # a row's largest number; anything smaller would make 127 / x overflow
 
 
 def check_int8() -> None:
@@ -39,8 +39,8 @@ def check_int8() -> None:
     )
 
 
-class Int8Product:
-    """x · weightᵀ + bias, with the weight rounded once and x each time."""
+class Int8Linear(nn.Module):
+    """x · weightᵀ + bias, with the weight quantised once and x each time."""
 
     def __init__(self, weight_OI: Tensor, bias_O: Tensor | None = None) -> None:
         """
@@ -53,41 +53,40 @@ class Int8Product:
                 f"8-bit weights are made of float32 ones on the processor; these are {weight_OI.dtype} on "
                 f"{weight_OI.device}; convert the model back, or leave out --int8 (int8=True)"
             )
-        self.weight = int8.Int8Weight(*_rounded(weight_OI))
-        self._bias_O = None if bias_O is None else bias_O.detach().clone()  # the model's own may be converted or freed
-
-    def __call__(self, x_RI: Tensor, /) -> Tensor:
-        return int8.int8_product(x_RI, self.weight, self._bias_O)
-
-
-def _rounded(weight_OI: Tensor) -> tuple[Tensor, Tensor]:
-    """The weight in steps, and their size in each row."""
-    scale_O = weight_OI.abs().amax(1).clamp_min_(_LEAST).div_(_MOST)
-    return (weight_OI / scale_O.unsqueeze(1)).round_().to(torch.int8), scale_O
-
-
-class _Int8Linear(nn.Module):
-    def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
-        self._product = Int8Product(linear.weight, linear.bias)
+        self.scale_O = weight_OI.detach().abs().amax(1).clamp_min_(_TINY).div_(_INT8_MAX)
+        self.codes_OI = (weight_OI.detach() / self.scale_O.unsqueeze(1)).round_().to(torch.int8)
+        self.bias = None if bias_O is None else bias_O.detach().clone()  # the model's own may be converted or freed
+
+    @cached_property
+    def _packed(self) -> int8.Int8Weight:
+        return int8.Int8Weight(self.codes_OI, self.scale_O)
 
     def forward(self, x: Tensor) -> Tensor:
-        y_RO = self._product(x.flatten(0, -2))
+        y_RO = int8.int8_product(x.flatten(0, -2), self._packed, self.bias)
         return y_RO.view(*x.shape[:-1], y_RO.size(1))
 
 
+class Int8Embedding(SharedEmbedding):
+    """The embedding of a model, with a quantised projection before the softmax."""
+
+    def __init__(self, embedding: SharedEmbedding) -> None:
+        nn.Module.__init__(self)
+        self.weight, self.scale = embedding.weight, embedding.scale
+        self.projection = Int8Linear(embedding.weight)
+
+    def logits(self, x: Tensor) -> Tensor:
+        logits: Tensor = self.projection(x)
+        return logits
+
+
 @torch.inference_mode()
-def int8_encoder(model: Transformer) -> Transformer:
-    """A copy of the model whose encoder, and the keys and values made of its output, have weights of 8 bits."""
-    model = copy.deepcopy(model, {id(one): one for one in model.parameters()})  # what is not rounded is shared
-    for layer in cast("list[EncoderLayer]", model.encoder):
-        _round(layer.self_attention, "w_q", "w_k", "w_v", "w_o")
-        _round(layer.feed_forward, "w_1", "w_2")
-    for decoder_layer in cast("list[DecoderLayer]", model.decoder):
-        _round(decoder_layer.cross_attention, "w_k", "w_v")
+def quantized(model: Transformer) -> Transformer:
+    """Return a copy of the model with 8-bit weights in all its matrix products."""
+    model = copy.deepcopy(model, {id(one): one for one in model.parameters()})  # what is not quantised is shared
+    linears = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
+    for name in linears:
+        linear = model.get_submodule(name)
+        model.set_submodule(name, Int8Linear(linear.weight, linear.bias))  # type: ignore[arg-type]
+    model.embedding = Int8Embedding(model.embedding)
     return model
-
-
-def _round(part: nn.Module, *names: str) -> None:
-    for name in names:
-        setattr(part, name, _Int8Linear(getattr(part, name)))

@@ -6,7 +6,7 @@ batch, and which seeds dropout has. So one encoder and one decoder serve both; `
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Protocol, cast
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -35,11 +35,20 @@ class Sequences(Protocol):
     def attend_self(self, layer: int, causal: bool, captured: list[Tensor] | None) -> Attend:
         """How positions attend to each other in this layer; `causal`: to no later one (section 3.2.3)."""
 
-    def attend_to(self, source: "Sequences", captured: list[Tensor] | None) -> Attend:
+    def attend_to(self, encoded: "Encoded", captured: list[Tensor] | None) -> Attend:
         """How positions attend to those of the source sentences."""
 
     def seeds(self, seed_B: Tensor | None, side: Side) -> Tensor:
         """The seed of dropout of each position, from that of each pair, or else from PyTorch's generator."""
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """What goes from the encoder to the decoder: its output as keys and values of each decoder layer."""
+
+    keys_values: list[tuple[Tensor, Tensor]]  # of each head: k_BHSK, v_BHSC, or k_HMK, v_HMC of packed sentences
+    mask_B11S: Tensor | None = None  # of padded sentences: which positions may be attended to; None: all
+    lengths_B: Tensor | None = None  # of packed sentences
 
 
 @dataclass(frozen=True)
@@ -66,9 +75,12 @@ class Padded:
         mask = causal_mask(self.ids.size(1), self.ids.device) if causal else self.not_padding
         return fused(mask) if captured is None else explicit(mask, captured)
 
-    def attend_to(self, source: Sequences, captured: list[Tensor] | None) -> Attend:
-        mask = cast(Padded, source).not_padding
-        return fused(mask) if captured is None else explicit(mask, captured)
+    def attend_to(self, encoded: Encoded, captured: list[Tensor] | None) -> Attend:
+        return fused(encoded.mask_B11S) if captured is None else explicit(encoded.mask_B11S, captured)
+
+    def encoded(self, keys_values: list[tuple[Tensor, Tensor]]) -> Encoded:
+        """These sentences after the encoder."""
+        return Encoded(keys_values, self.not_padding)
 
     def seeds(self, seed_B: Tensor | None, side: Side) -> Tensor:
         if seed_B is None:
@@ -101,9 +113,13 @@ class Packed:
     def attend_self(self, layer: int, causal: bool, captured: list[Tensor] | None) -> Attend:
         return partial(varlen_attention, lengths=self._own_lengths[causal])
 
-    def attend_to(self, source: Sequences, captured: list[Tensor] | None) -> Attend:
-        lengths = SequenceLengths(self.lengths_B, cast(Packed, source).lengths_B)
-        return partial(varlen_attention, lengths=lengths)
+    def attend_to(self, encoded: Encoded, captured: list[Tensor] | None) -> Attend:
+        assert encoded.lengths_B is not None  # of packed sentences, as these are
+        return partial(varlen_attention, lengths=SequenceLengths(self.lengths_B, encoded.lengths_B))
+
+    def encoded(self, keys_values: list[tuple[Tensor, Tensor]]) -> Encoded:
+        """These sentences after the encoder."""
+        return Encoded(keys_values, lengths_B=self.lengths_B)
 
     def seeds(self, seed_B: Tensor | None, side: Side) -> Tensor:
         if seed_B is None:

@@ -7,11 +7,12 @@ from torch import Tensor, nn
 
 from heed.config import ModelConfig
 from heed.kernels import varlen
+from heed.model.cache import DecoderState, NextTokens
 from heed.model.dropout import Dropout, layer_seeds
 from heed.model.embedding import SharedEmbedding
 from heed.model.layers import DecoderLayer, EncoderLayer
 from heed.model.positions import LearnedPositions, SinusoidalPositions
-from heed.model.sequences import Packed, Padded, Sequences
+from heed.model.sequences import Encoded, Packed, Padded, Sequences
 from heed.symbols import PAD
 
 
@@ -22,14 +23,6 @@ class AttentionWeights:
     encoder: list[Tensor] = field(default_factory=list)  # BHSS
     decoder: list[Tensor] = field(default_factory=list)  # BHTT
     cross: list[Tensor] = field(default_factory=list)  # BHTS
-
-
-@dataclass(frozen=True)
-class Encoded:
-    """What goes from the encoder to the decoder: its output as keys and values of each decoder layer."""
-
-    source: Sequences
-    keys_values: list[tuple[Tensor, Tensor]]
 
 
 class Transformer(nn.Module):
@@ -65,7 +58,9 @@ class Transformer(nn.Module):
     def vocab_size(self) -> int:
         return self.embedding.weight.size(0)
 
-    def encode(self, src: Sequences, captured: AttentionWeights | None = None, seed_B: Tensor | None = None) -> Encoded:
+    def encode(
+        self, src: Padded | Packed, captured: AttentionWeights | None = None, seed_B: Tensor | None = None
+    ) -> Encoded:
         """Run the encoder. `captured` collects attention weights; `seed` is that of each pair's dropout."""
         seeds = src.seeds(seed_B, "source") if self.training else None
         x = self.embedding(src.ids) + self.source_positions(src.position, src.n_positions)
@@ -76,7 +71,7 @@ class Transformer(nn.Module):
             x = layer(x, attend, layer_seeds(seeds, 1 + number))
         x = self.encoder_norm(x)
         decoder = cast("list[DecoderLayer]", self.decoder)
-        return Encoded(src, [layer.cross_attention.keys_values(x) for layer in decoder])
+        return src.encoded([layer.cross_attention.keys_values(x) for layer in decoder])
 
     def decode(
         self,
@@ -90,7 +85,7 @@ class Transformer(nn.Module):
         x = self.embedding(tgt.ids) + self.target_positions(tgt.position, tgt.n_positions)
         x = self.dropout(x, seeds)
         weights, cross_weights = (None, None) if captured is None else (captured.decoder, captured.cross)
-        attend_encoder = tgt.attend_to(encoded.source, cross_weights)
+        attend_encoder = tgt.attend_to(encoded, cross_weights)
         for number, layer in enumerate(self.decoder):
             attend = tgt.attend_self(number, causal=True, captured=weights)
             x = layer(x, attend, encoded.keys_values[number], attend_encoder, layer_seeds(seeds, 1 + number))
@@ -110,6 +105,16 @@ class Transformer(nn.Module):
             return self.decode(tgt, self.encode(src, seed_B=seed_B), seed_B=seed_B)
         hidden_BTD = self.decode(Padded(tgt_in_BT), self.encode(Padded(src_BS), seed_B=seed_B), seed_B=seed_B)
         return hidden_BTD[real_BT]
+
+    def start(self, src_BS: Tensor) -> DecoderState:
+        """Encode source sentences for a search, which then calls `step`."""
+        return DecoderState.begin(self.encode(Padded(src_BS)))
+
+    def step(self, ids_BW: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
+        """Return logits_BWV of what follows the newest token of each hypothesis, and the state after it."""
+        state = state.extended(ids_BW.size(1))
+        hidden_BWD = self.decode(NextTokens(ids_BW, state, self.config.h), state.source.encoded(self.config.h))
+        return self.embedding.logits(hidden_BWD), state
 
     _layers_are_compiled = False
 
