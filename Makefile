@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow check docs format lint types clean
+.PHONY: help setup demo test test-slow test-export check docs format lint types clean
 
 help:  ## Show what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,6 +28,15 @@ test: $(READY)  ## Run the tests
 
 test-slow: $(READY)  ## Run the tests that take minutes
 	$(BIN)/python -m pytest -m slow --timeout 1800
+
+# transformers takes more room than all else but torch, so only those who ask for these tests install it.
+test-export: $(VENV)/.transformers  ## Install transformers and run the tests of the export for it
+	$(BIN)/python -m pytest tests/export/test_huggingface.py
+
+$(VENV)/.transformers: $(READY)
+	@echo "Installing transformers into $(VENV) (170 MB, once) ..."
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,test-export]'
+	@touch $@
 
 docs: $(READY)  ## Renew the documents made from code
 	$(BIN)/python docs/generate.py

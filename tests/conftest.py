@@ -13,6 +13,7 @@ import torch
 from heed.config import ModelConfig
 from heed.model.transformer import Transformer
 from heed.text.tokenizer import Tokenizer
+from heed.training.precision import bfloat16_fault
 
 torch.set_num_threads(1)  # the tests' tensors are small, and several test processes share the cores
 
@@ -32,6 +33,13 @@ def data_dir() -> Path:
 def tokenizer() -> Tokenizer:
     lines = ["the quick brown fox jumps over the lazy dog", "der schnelle braune Fuchs springt über den faulen Hund"]
     return Tokenizer.learn([f"{line} {i}" for i in range(50) for line in lines], 400)
+
+
+@pytest.fixture(scope="session")
+def sixteen_bits() -> None:
+    """For tests that multiply in 16 bits themselves: on some virtual machines that ends the process."""
+    if (fault := bfloat16_fault(os.environ)) is not None:
+        pytest.skip(f"a product in bfloat16 {fault} here; perhaps not with ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16")
 
 
 def small_config(**changes: object) -> ModelConfig:

@@ -22,7 +22,7 @@ from heed.decode.sampling import Sampling, sample
 from heed.decode.step import EnsembleState, Hypothesis, Task, ensemble, forced_prefix
 from heed.errors import DecodeError
 from heed.model.incremental import IncrementalDecoder
-from heed.model.int8 import int8_encoder, int8_product
+from heed.model.int8 import Int8Product, check_int8, int8_encoder
 from heed.model.transformer import AttentionWeights, Transformer
 from heed.run import RunFolder
 from heed.symbols import EOS, PAD, UNK
@@ -62,18 +62,30 @@ class Translator:
                     f"the model has a vocabulary of {model.vocab_size}, the tokenizer one of {len(tokenizer)}: "
                     "they do not belong together"
                 )
+        if int8:
+            check_int8()
         self.models = list(models)
         self.tokenizer = tokenizer
         self.decode = decode
         self._int8 = int8
         self._shortlist = shortlist
+        self._made_of: Sequence[tuple[object, ...]] = []  # the weights that `_decoders` were made of
 
     @cached_property
     def _decoders(self) -> list[IncrementalDecoder]:
         """Made when first needed: whoever only scores does without."""
         if self._int8:
-            return [IncrementalDecoder(int8_encoder(model), int8_product) for model in self.models]
+            return [IncrementalDecoder(int8_encoder(model), Int8Product) for model in self.models]
         return [IncrementalDecoder(model) for model in self.models]
+
+    def _current_decoders(self) -> list[IncrementalDecoder]:
+        """The decoders; made again if weights have been changed, converted or replaced since they were made."""
+        weights = (weight for model in self.models for weight in model.parameters())
+        made_of = [(id(one), one.data_ptr(), one.dtype, one.is_inference() or one._version) for one in weights]
+        if made_of != self._made_of:
+            self.__dict__.pop("_decoders", None)
+            self._made_of = made_of
+        return self._decoders
 
     def as_draft_of(self, other: "Translator") -> Draft:
         """The (first) model, as who guesses ahead for another translator.
@@ -86,7 +98,7 @@ class Translator:
                 "the model that guesses ahead has another vocabulary than the one that translates; "
                 "train it with the other's tokenizer.model (text.tokenizer)"
             )
-        return ModelDraft(self._decoders[0], (PAD, EOS, UNK))
+        return ModelDraft(self._current_decoders()[0], (PAD, EOS, UNK))
 
     @property
     def device(self) -> torch.device:
@@ -191,7 +203,7 @@ class Translator:
         forced = None if prefixes is None else self.tokenizer.encode_ids(prefixes)
         lengths = np.array([len(one) + 1 for one in ids], dtype=np.int64)
         order = np.argsort(lengths, kind="stable")
-        all_symbols, lanes = self._decoders, n_lanes(self.device)
+        all_symbols, lanes = self._current_decoders(), n_lanes(self.device)
         a_share = -(-int(lengths.sum()) // lanes)
         budget = min(self.decode.batch_tokens, max(1, _PIECES // beam), a_share)
         bounds = cut_by_budget(lengths[order], budget)
@@ -276,6 +288,7 @@ def load(*paths: str | Path, checkpoint: str = "best", int8: bool = False, short
             written into the (first) folder: quicker, a little less exact.
 
     Raises:
+        ConfigError: `int8` where there are no C kernels.
         CheckpointError: a folder is missing or damaged.
         DecodeError: the folders have different vocabularies.
     """

@@ -167,3 +167,21 @@ def test_without_kernels_much_text_stays_with_ctranslate2(run: Path, tmp_path: P
     environment = {**ENVIRONMENT, "HEED_KERNELS": "off"}
     subprocess.run([sys.executable, "-c", script], capture_output=True, env=environment, check=True)
     assert exports(run) == ["ctranslate2-float32"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "reason"),
+    [
+        ({"HEED_KERNELS": "off"}, "HEED_KERNELS=off is set; unset it"),
+        ({"PATH": "/nowhere", "CC": "nothing"}, "there is no C compiler that can make them; install one, such as gcc"),
+    ],
+    ids=["switched off", "no compiler"],
+)
+def test_8_bits_with_torch_need_the_kernels(run: Path, environment: dict[str, str], reason: str) -> None:
+    command = [sys.executable, "-m", "heed", "translate", "--model", str(run), "--engine", "torch", "--int8"]
+    done = subprocess.run(
+        command, input="a b\n", capture_output=True, env={**ENVIRONMENT, **environment}, text=True, timeout=120
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"8-bit weights with torch need heed's C kernels, but {reason}" in done.stderr
+    assert "--engine ctranslate2" in done.stderr

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.cli.conftest import write_lines
 from tests.distributed.conftest import SHARDED, Ended, Torchrun, Training, texts
@@ -71,6 +72,20 @@ def test_a_run_folder_the_other_host_does_not_see(training: Training, tmp_path: 
     assert 0 not in ended.codes
     assert "run: no such run folder" in "".join(ended.said), ended.said
     assert "Traceback" not in "".join(ended.said)
+
+
+@pytest.mark.usefixtures("sixteen_bits")
+def test_bfloat16_that_fails_on_one_of_the_hosts(training: Training, tmp_path: Path) -> None:
+    """Every process tries it out where it is: here, each Python that the second one starts dies of SIGILL."""
+    has = torch.cpu.get_capabilities()
+    if not (has.get("avx512_bf16") or has.get("amx_bf16")):
+        pytest.skip("needs a processor with bfloat16 products")
+    (tmp_path / "sitecustomize.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGILL)\n")
+    each = [{}, {"PYTHONPATH": str(tmp_path)}]
+    ended = training.start(2, tmp_path / "run", "--set", "train.precision=bfloat16", each=each).wait(60)
+    assert_said_once(ended, "a trial product died of SIGILL")
+    assert "process 1 on " in "".join(ended.said)
+    assert not (tmp_path / "run").exists()
 
 
 def test_torchrun_ends_with_an_error(training: Training, torchrun, tmp_path: Path) -> None:

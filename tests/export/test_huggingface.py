@@ -29,7 +29,7 @@ HEADS: dict[str, tuple[dict[str, object], float]] = {
 @pytest.fixture(scope="module")
 def transformers() -> Any:
     return pytest.importorskip(
-        "transformers", reason="transformers is no dependency of heed; docs/export.md says with which it was tested"
+        "transformers", reason="transformers is no dependency of heed; `make test-export` installs it"
     )
 
 

@@ -77,3 +77,19 @@ def test_a_row_that_is_not_a_number_stays_so_and_leaves_the_others_alone():
     found = int8_product(x, weight)
     assert found[1].isnan().all()
     torch.testing.assert_close(found[[0, 2]], torch.full((2, 3), 40.0))
+
+
+@pytest.mark.parametrize(
+    ("x", "bias"),
+    [
+        pytest.param(torch.ones(2, 7), None, id="other rows"),
+        pytest.param(torch.ones(8), None, id="one dimension"),
+        pytest.param(torch.ones(2, 8).half(), None, id="16 bits"),
+        pytest.param(torch.ones(2, 8), torch.ones(2), id="short bias"),
+        pytest.param(torch.ones(2, 8), torch.ones(6)[::2], id="bias with gaps"),
+        pytest.param(torch.ones(2, 8), torch.ones(3).half(), id="bias of 16 bits"),
+    ],
+)
+def test_what_the_kernel_cannot_take_is_refused(x, bias):
+    with pytest.raises(ValueError, match="^not "):
+        int8_product(x, Int8Weight(torch.ones(3, 8, dtype=torch.int8), torch.ones(3)), bias)

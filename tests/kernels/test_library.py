@@ -1,7 +1,9 @@
-"""Compiling: once, for everybody, and never in the way of anything."""
+"""Compiling: once, for everybody, and never in the way of anything. Loading: only what is whole and our own."""
 
 import os
 import shutil
+import signal
+import stat
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -9,18 +11,53 @@ from pathlib import Path
 
 import pytest
 
+from heed.kernels.library import cache_name
+
 SHOW = "from heed.kernels.library import library; found = library(); print(found._name if found else None)"
+NOBODY = 65534  # as a user of its own
+
+COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no compiler")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make another user's files")
 
 
-def show(**environment: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", SHOW], env={**os.environ, **environment}, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
+def run(*before: str, **environment: str | None) -> subprocess.CompletedProcess[str]:
+    """Load the kernels in a process of its own; `before`: a command that starts Python, None: a variable unset."""
+    wanted = {key: value for key, value in {**os.environ, **environment}.items() if value is not None}
+    return subprocess.run([*before, sys.executable, "-c", SHOW], env=wanted, capture_output=True, text=True)
+
+
+def show(*before: str, **environment: str | None) -> str:
+    done = run(*before, **environment)
+    assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.strip()
 
 
-needs_compiler = pytest.mark.skipif(not (shutil.which("cc") or shutil.which("gcc")), reason="no compiler")
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library, as the real compiler has made it."""
+    if COMPILER is None:
+        pytest.skip("no compiler")
+    return Path(show(XDG_CACHE_HOME=str(tmp_path_factory.mktemp("built"))))
+
+
+@pytest.fixture
+def cache(tmp_path: Path, built: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, for a compiler that takes no time: it hands out what the real one has made, and takes notes."""
+    compiler = tmp_path / "cc"
+    compiler.write_text(
+        f'#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\ncat "{built}" > "$2"\necho made >> "{tmp_path}/made"\n'
+    )
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CC", str(compiler))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    return tmp_path / "cache" / "heed"
+
+
+def times_made(cache: Path) -> int:
+    return len((cache.parents[1] / "made").read_text().splitlines())
 
 
 @needs_compiler
@@ -42,28 +79,197 @@ def test_they_can_be_switched_off():
     assert show(HEED_KERNELS="off") == "None"
 
 
-def test_a_compiler_that_cannot_is_like_none_and_that_is_said(tmp_path):
+@pytest.mark.parametrize(
+    ("compiler", "words"),
+    [
+        pytest.param("echo no room left >&2\nexit 1\n", "no room left", id="refuses"),
+        pytest.param(
+            f'while [ "$1" != -o ]; do shift; done\n{COMPILER} -shared -x c /dev/null -o "$2"\n',
+            "has no function heed_",
+            id="makes something else",
+            marks=needs_compiler,
+        ),
+    ],
+)
+def test_a_compiler_that_cannot_is_like_none_and_that_is_said(tmp_path, compiler, words):
     broken = tmp_path / "cc"
-    broken.write_text("#!/bin/sh\necho no room left >&2\nexit 1\n")
+    broken.write_text(f"#!/bin/sh\n{compiler}")
     broken.chmod(0o755)
-    environment = {**os.environ, "CC": str(broken), "XDG_CACHE_HOME": str(tmp_path / "cache")}
-    done = subprocess.run([sys.executable, "-c", SHOW], env=environment, capture_output=True, text=True)
+    done = run(CC=str(broken), XDG_CACHE_HOME=str(tmp_path / "cache"))
     assert (done.returncode, done.stdout.strip()) == (0, "None")
-    assert "heed's kernels cannot be used" in done.stderr and "no room left" in done.stderr
+    assert "heed's kernels cannot be used" in done.stderr and words in done.stderr
 
 
-@needs_compiler
-def test_a_home_that_cannot_be_written_to_is_no_obstacle(tmp_path):
+def test_a_home_that_cannot_be_written_to_is_no_obstacle(cache, tmp_path):
     (tmp_path / "file").touch()
-    found = show(XDG_CACHE_HOME=str(tmp_path / "file"), TMPDIR=str(tmp_path))
-    assert found.startswith(str(tmp_path)) and found.endswith(".so")
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]  # nothing is left behind
+    found = show(XDG_CACHE_HOME=str(tmp_path / "file"))
+    assert found.startswith(f"{tmp_path}/heed-") and found.endswith(".so")
+    assert list(tmp_path.glob("heed-*")) == []  # nothing is left behind
 
 
-@needs_compiler
-def test_a_damaged_library_is_made_again(tmp_path):
-    path = Path(show(XDG_CACHE_HOME=str(tmp_path)))
+def test_a_user_without_home_and_name_is_no_obstacle(cache, tmp_path):
+    stranger = ["unshare", "--user", "--map-user=54321"]
+    try:
+        subprocess.run([*stranger, "true"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no unshare, or user namespaces are not allowed here")
+    found = show(*stranger, HOME=None, XDG_CACHE_HOME=None)
+    assert found.startswith(f"{tmp_path}/heed-") and found.endswith(".so")
+    assert list(tmp_path.glob("heed-*")) == []
+
+
+def cut(size: int):
+    return lambda path: os.truncate(path, size)
+
+
+def zeros_from(begin: int):
+    def damage(path: Path) -> None:
+        content = path.read_bytes()
+        path.write_bytes(content[:begin] + bytes(len(content) - begin))
+
+    return damage
+
+
+def one_bit(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [cut(0), cut(4096), cut(16384), cut(40960), cut(65536), zeros_from(4096), zeros_from(32768), one_bit],
+    ids=["empty", "4 kB", "16 kB", "40 kB", "64 kB", "zeros from 4 kB", "zeros from 32 kB", "one bit"],
+)
+def test_a_damaged_library_is_made_again(cache, damage):
+    path = Path(show())
     whole = path.read_bytes()
-    path.write_bytes(b"damaged")
-    assert show(XDG_CACHE_HOME=str(tmp_path)) == str(path)
-    assert path.read_bytes()[:4] == whole[:4]
+    assert len(whole) > 65536 and path.parent == cache
+    damage(path)
+    assert path.read_bytes() != whole
+    assert show() == str(path)
+    assert path.read_bytes() == whole
+    assert times_made(cache) == 2
+    assert list(cache.iterdir()) == [path]
+
+
+def test_a_library_without_our_functions_is_made_again(cache, tmp_path):
+    """Its checksum is right: nothing is damaged, it is only another library."""
+    show()
+    path = next(cache.iterdir())
+    other = tmp_path / "other.so"
+    subprocess.run([COMPILER, "-shared", "-x", "c", "/dev/null", "-o", other], check=True)
+    digest = subprocess.run(["sha256sum", other], check=True, capture_output=True, text=True).stdout[:16]
+    path.unlink()
+    shutil.copy(other, cache / f"{path.name.rsplit('-', 1)[0]}-{digest}.so")
+    assert show() == str(path)
+    assert list(cache.iterdir()) == [path]
+
+
+def test_the_folder_is_nobody_elses(cache):
+    before = os.umask(0)
+    try:
+        path = Path(show())
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(cache.stat().st_mode) == 0o700
+    assert stat.S_IMODE(path.stat().st_mode) & 0o022 == 0
+
+
+@pytest.fixture
+def planted(cache, tmp_path) -> Path:
+    """In the library's place, under a name that fits, what leaves a mark when it is loaded."""
+    path = Path(show())
+    mark, source = tmp_path / "mark", tmp_path / "planted.c"
+    source.write_text(
+        f'#include <fcntl.h>\n__attribute__((constructor)) static void run(void) {{ open("{mark}", O_CREAT, 0600); }}\n'
+    )
+    made = tmp_path / "planted.so"
+    subprocess.run([COMPILER, "-shared", "-fPIC", source, "-o", made], check=True)
+    digest = subprocess.run(["sha256sum", made], check=True, capture_output=True, text=True).stdout[:16]
+    path.unlink()
+    place = cache / f"{path.name.rsplit('-', 1)[0]}-{digest}.so"
+    shutil.copy(made, place)
+    return place
+
+
+def test_what_is_planted_would_leave_its_mark(planted, tmp_path):
+    """So that the tests below can fail: our own file is loaded."""
+    show()
+    assert (tmp_path / "mark").exists()
+
+
+def others_file(path: Path) -> None:
+    os.chown(path, NOBODY, NOBODY)
+
+
+def others_folder(path: Path) -> None:
+    os.chown(path, NOBODY, NOBODY)
+    os.chown(path.parent, NOBODY, NOBODY)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(others_file, marks=needs_root, id="another user's file"),
+        pytest.param(others_folder, marks=needs_root, id="another user's folder"),
+        pytest.param(lambda path: path.chmod(0o666), id="a file for all to write"),
+        pytest.param(lambda path: path.parent.chmod(0o777), id="a folder for all to write"),
+        pytest.param(lambda path: path.parent.chmod(0o770), id="a folder for the group to write"),
+        pytest.param(lambda path: path.symlink_to(path.rename(path.with_name("moved"))), id="a symlink"),
+    ],
+)
+def test_what_others_can_write_is_never_loaded(planted, tmp_path, make):
+    make(planted)
+    refused = planted.parent.stat().st_uid != os.geteuid() or planted.parent.stat().st_mode & 0o022
+    done = run()
+    assert done.returncode == 0 and done.stdout.strip().endswith(".so")
+    assert not (tmp_path / "mark").exists()
+    if refused:  # compiled for this process alone, and nothing in that folder is touched
+        assert done.stdout.startswith(f"{tmp_path}/heed-") and list(tmp_path.glob("heed-*")) == []
+        assert planted.exists() and len(list(planted.parent.iterdir())) == 1
+        assert f"{planted.parent}: belongs to another user or can be written to by others" in done.stderr
+        assert "chmod 700" in done.stderr
+    else:
+        assert (Path(done.stdout.strip()).parent, done.stderr) == (planted.parent, "")
+        assert not planted.exists()
+
+
+def test_killed_while_it_is_cached(cache, tmp_path):
+    """strace kills the process at its first fsync: the file is written, but not yet in its place."""
+    if shutil.which("strace") is None:
+        pytest.skip("needs strace")
+    tracing = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync", "-e", "inject=fsync:signal=SIGKILL"]
+    assert run(*tracing).returncode in (-signal.SIGKILL, 128 + signal.SIGKILL)
+    (leftover,) = cache.iterdir()
+    assert leftover.suffix != ".so"
+    path = Path(show())
+    assert list(cache.iterdir()) == [path]
+
+
+def test_it_is_flushed_before_it_is_in_its_place(cache, tmp_path):
+    if shutil.which("strace") is None:
+        pytest.skip("needs strace")
+    notes = tmp_path / "notes"
+    show("strace", "-f", "-y", "-qq", "-o", str(notes), "-e", "trace=fsync,rename,renameat,renameat2")
+    lines = [line for line in notes.read_text().splitlines() if str(cache) in line]
+    kinds = [line.split(None, 1)[1].split("(")[0] for line in lines]
+    assert [kind.rstrip("at2") for kind in kinds] == ["fsync", "rename", "fsync"]
+    assert f"<{cache}>" in lines[2]  # the folder
+
+
+def test_another_processor_another_library(tmp_path):
+    """What is compiled for one may not run on another, and both may share a home folder."""
+    machines = {
+        "one": "processor\t: 0\ncpu MHz\t: 2400.000\nflags\t: fpu sse avx2\n",
+        "one later": "processor\t: 0\ncpu MHz\t: 3100.000\nflags\t: fpu sse avx2\n",
+        "other": "processor\t: 0\ncpu MHz\t: 2400.000\nflags\t: fpu sse avx2 avx512f\n",
+        "arm": "processor\t: 0\nFeatures\t: fp asimd\n",
+    }
+    names = {}
+    for machine, text in machines.items():
+        (tmp_path / machine).write_text(text)
+        names[machine] = cache_name("cc", tmp_path / machine)
+    assert names["one"] == names["one later"]
+    assert len(set(names.values())) == 3
+    assert cache_name("cc") != cache_name("clang")

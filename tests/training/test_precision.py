@@ -1,8 +1,10 @@
 """16 bits: refused where they do not pay, and close to 32 where they do."""
 
+import os
 import re
-import subprocess
+from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,9 +12,10 @@ import torch
 from heed.config import Config, TrainConfig
 from heed.data.batch import batch_of_ids
 from heed.errors import ConfigError
+from heed.training import precision
 from heed.training.learner import Learner
 from heed.training.loss import label_smoothed_loss
-from heed.training.precision import autocast, check_precision, make_scaler
+from heed.training.precision import autocast, bfloat16_fault, check_precision, make_scaler
 from heed.training.step import train_step
 from heed.training.workers import Workers
 from tests.conftest import VOCABULARY, small_config
@@ -28,13 +31,45 @@ def test_float16_is_refused_on_a_processor() -> None:
     check_precision("float32", CPU)
 
 
-def test_bfloat16_goes_by_what_the_processor_can_do() -> None:
-    flags = subprocess.run(["lscpu"], capture_output=True, text=True, check=True).stdout
-    if re.search(r"\b(amx_bf16|avx512_bf16|bf16)\b", flags):
+def test_bfloat16_is_refused_where_it_does_not_pay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A processor of some years ago; there is nothing to try out."""
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"architecture": "x86_64", "avx2": True})
+    monkeypatch.setattr(precision, "bfloat16_fault", lambda environment: pytest.fail("tried out"))
+    with pytest.raises(ConfigError, match="it would be slower than float32"):
         check_precision("bfloat16", CPU)
-    else:
-        with pytest.raises(ConfigError, match="it would be slower than float32"):
-            check_precision("bfloat16", CPU)
+
+
+@pytest.mark.usefixtures("sixteen_bits")
+def test_bfloat16_is_taken_where_it_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": True})
+    before = dict(os.environ)
+    check_precision("bfloat16", CPU, say=lambda text: pytest.fail(f"said: {text}"))
+    assert dict(os.environ) == before
+
+
+@pytest.mark.parametrize("supported", [True, False])
+def test_gpus_are_asked_and_not_tried(monkeypatch: pytest.MonkeyPatch, supported: bool) -> None:
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda emulated: supported)
+    monkeypatch.setattr(precision, "bfloat16_fault", lambda environment: pytest.fail("tried out"))
+    with nullcontext() if supported else pytest.raises(ConfigError, match="this GPU has no bfloat16 products"):
+        check_precision("bfloat16", torch.device("cuda"))
+
+
+def test_a_trial_with_a_wrong_result_fails(tmp_path: Path) -> None:
+    """In the new process, every product of 64 outputs in bfloat16 has one number wrong."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import torch\n"
+        "right = torch.nn.functional.linear\n"
+        "def wrong(x, weight, bias):\n"
+        "    y = right(x, weight, bias)\n"
+        "    return y.index_fill(1, torch.tensor([7]), 40.0) if y.dtype == torch.bfloat16 else y\n"
+        "torch.nn.functional.linear = wrong\n"
+    )
+    fault = bfloat16_fault({**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert fault is not None
+    assert re.fullmatch(
+        r"failed \(ArithmeticError: a product of 64 x 32 x 64 in bfloat16 is off by 0.\d+ of.*\)", fault
+    )
 
 
 def learner(precision: str) -> Learner:
@@ -49,6 +84,7 @@ def learner(precision: str) -> Learner:
     return made
 
 
+@pytest.mark.usefixtures("sixteen_bits")
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
 def test_losses_follow_those_of_float32(precision: str) -> None:
     full, half = learner("float32"), learner(precision)
@@ -63,6 +99,7 @@ def test_losses_follow_those_of_float32(precision: str) -> None:
     assert all(weight.dtype == torch.float32 for weight in half.model.parameters())
 
 
+@pytest.mark.usefixtures("sixteen_bits")
 @pytest.mark.parametrize(("precision", "tolerance"), [("bfloat16", 2e-2), ("float16", 1e-5)])
 def test_the_loss_by_itself(precision: str, tolerance: float) -> None:
     """float16 is done in full: the gradients of unlikely symbols are too small for it."""
@@ -80,6 +117,7 @@ def test_the_loss_by_itself(precision: str, tolerance: float) -> None:
         assert (full - half).abs().max() <= tolerance * full.abs().max()
 
 
+@pytest.mark.usefixtures("sixteen_bits")
 def test_a_gradient_too_large_for_float16_lowers_its_scale_and_is_left_out() -> None:
     one = learner("float16")
     before = one.model.embedding.weight.detach().clone()
@@ -90,6 +128,7 @@ def test_a_gradient_too_large_for_float16_lowers_its_scale_and_is_left_out() -> 
     assert one.scaler.get_scale() == 2**16 / 2
 
 
+@pytest.mark.usefixtures("sixteen_bits")
 def test_the_scale_is_part_of_the_state() -> None:
     one, other = learner("float16"), learner("float16")
     for step in range(1, 4):

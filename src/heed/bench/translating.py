@@ -9,6 +9,7 @@ import torch
 
 from heed.bench.rounds import in_turns, percentile, rates, timed
 from heed.export.kept import open_engine
+from heed.kernels.library import library
 from heed.translation import Translation
 from heed.translator import load
 
@@ -19,10 +20,9 @@ class Engine(Protocol):
 
 def engines(path: Path, checkpoint: str) -> dict[str, Engine]:
     """All that can translate with this run; torch, the reference, first."""
-    found: dict[str, Engine] = {
-        "torch": load(path, checkpoint=checkpoint),
-        "torch int8": load(path, checkpoint=checkpoint, int8=True),
-    }
+    found: dict[str, Engine] = {"torch": load(path, checkpoint=checkpoint)}
+    if library() is not None:
+        found["torch int8"] = load(path, checkpoint=checkpoint, int8=True)
     if find_spec("ctranslate2") is not None:
         threads = torch.get_num_threads()
         for name, int8 in (("ctranslate2", False), ("ctranslate2 int8", True)):

@@ -58,8 +58,8 @@ def _highest_of_groups(x_BWV: Tensor) -> Tensor:
 
 
 def _log_sum_exp(logits_BWV: Tensor) -> Tensor:
-    """In most cases it needs no pass to make the numbers small."""
+    """In most cases it needs no pass to make the numbers small; of 16 bits, exp of 12 is too large already."""
     highest_BW = logits_BWV.amax(-1)
-    if float(highest_BW.abs().max()) < _SAFE:
+    if logits_BWV.itemsize >= 4 and float(highest_BW.abs().max()) < _SAFE:
         return logits_BWV.exp().sum(-1).log_()
     return highest_BW + (logits_BWV - highest_BW.unsqueeze(-1)).exp_().sum(-1).log_()

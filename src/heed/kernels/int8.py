@@ -30,11 +30,18 @@ class Int8Weight:
 
 
 def int8_product(x_RI: Tensor, weight: Int8Weight, bias_O: Tensor | None = None) -> Tensor:
-    """x · weight + bias; each row of x is rounded to 8 bits by itself."""
-    library = kernels(x_RI)
-    assert library is not None and x_RI.size(1) == weight.shape[0]
+    """x · weight + bias; each row of x is rounded to 8 bits by itself.
+
+    Raises:
+        ValueError: what the kernel cannot take.
+    """
+    library = kernels(x_RI) if bias_O is None else kernels(x_RI, bias_O)
+    if library is None or x_RI.dim() != 2 or x_RI.size(1) != weight.shape[0]:
+        raise ValueError(f"not rows of {weight.shape[0]} numbers of float32 on the processor: {x_RI.shape}")
     x_RI = x_RI.contiguous()
     (rows, d_in), out = x_RI.shape, weight.shape[1]
+    if bias_O is not None and (bias_O.shape != (out,) or not bias_O.is_contiguous()):
+        raise ValueError(f"not a bias of {out} numbers, one after the other: {bias_O.shape}")
     y_RO, room = x_RI.new_empty(rows, out), x_RI.new_empty(rows * (d_in // 2 + 4))
     library.heed_int8_product(
         *(x_RI.data_ptr(), ctypes.byref(weight.pointers), None if bias_O is None else bias_O.data_ptr()),

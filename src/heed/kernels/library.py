@@ -2,15 +2,17 @@
 
 import ctypes
 import functools
-import hashlib
 import os
 import platform
 import shutil
+import stat
 import subprocess
 import tempfile
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from heed.durable import checksum, sync_folder
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -54,42 +56,45 @@ def library() -> ctypes.CDLL | None:
     if compiler is None:
         return None
     try:
-        found = _loaded(compiler)
+        return _loaded(compiler)
     except OSError as error:
         hint = "PyTorch's own loops do the work, slower; HEED_KERNELS=off to do without this message"
         warnings.warn(f"heed's kernels cannot be used: {error}; {hint}", stacklevel=2)
         return None
-    for name, arguments in _ARGUMENTS.items():
-        getattr(found, name).argtypes = arguments
-        getattr(found, name).restype = None
-    return found
 
 
 def _loaded(compiler: str) -> ctypes.CDLL:
-    """The shared library of an earlier time, if nothing it was made from has changed; or a new one.
+    """Load the library that an earlier process has cached, or compile it and cache it.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: it cannot be compiled or loaded.
     """
-    made_from = [path.read_bytes() for path in sorted(SOURCES.glob("*.[ch]"))]
-    made_from += [repr((compiler, _FLAGS, _FOR_THIS_MACHINE, _processor())).encode()]
-    name = f"kernels-{hashlib.sha256(b'|'.join(made_from)).hexdigest()[:16]}.so"
-    kept = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "heed" / name
-    try:
-        return ctypes.CDLL(str(kept))
-    except OSError:  # not there yet, or damaged
-        pass
-    with tempfile.TemporaryDirectory(prefix="heed-") as own:
-        made = Path(own) / name
-        _compile(compiler, made)
+    name, folder = cache_name(compiler), _cache_folder()
+    if folder is not None and (cached := _cached(folder, name)) is not None:
         try:
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            copied = kept.with_suffix(f".{os.getpid()}")
-            shutil.copyfile(made, copied)
-            os.replace(copied, kept)  # whole or not at all, whoever else is making it
-        except OSError:  # no home, or one that cannot be written to: it is made again the next time
-            return ctypes.CDLL(str(made))
-        return ctypes.CDLL(str(kept))
+            return _opened(cached)
+        except OSError:  # without our functions, or linked against another system's libraries
+            cached.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory(prefix="heed-") as own:
+        made = Path(own) / f"{name}.so"
+        _compile(compiler, made)
+        if folder is not None and (cached := _keep(made, folder, name)) is not None:
+            try:
+                return _opened(cached)
+            except OSError:  # a file system that nothing may be run from
+                pass
+        return _opened(made)
+
+
+def _opened(path: Path) -> ctypes.CDLL:
+    found = ctypes.CDLL(str(path))
+    for name, arguments in _ARGUMENTS.items():
+        try:
+            function = getattr(found, name)
+        except AttributeError:
+            raise OSError(f"{path} has no function {name}") from None
+        function.argtypes, function.restype = arguments, None
+    return found
 
 
 def _compile(compiler: str, out: Path) -> None:
@@ -102,10 +107,87 @@ def _compile(compiler: str, out: Path) -> None:
     raise OSError(f"{compiler} cannot compile them: {(done.stderr.strip().splitlines() or ['no word why'])[0]}")
 
 
-def _processor() -> str:
-    """What was made for one processor may not run on another that shares the home folder."""
+# --- the cache --------------------------------------------------------------------------------------------
+
+# Loading a library runs its code, so the cache is one user's own, and each file's name ends with a checksum of its
+# content: neither a file that somebody else put there nor a damaged one is ever loaded.
+
+
+def cache_name(compiler: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """Name a library by all that it is made from, the processor included: machines may share a home folder."""
+    made_from = [path.read_bytes() for path in sorted(SOURCES.glob("*.[ch]"))]
+    made_from += [repr((compiler, _FLAGS, _FOR_THIS_MACHINE, _processor(cpuinfo))).encode()]
+    return f"kernels-{checksum(b'|'.join(made_from))[:16]}"
+
+
+def _processor(cpuinfo: Path) -> str:
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        lines = cpuinfo.read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.platform() + platform.processor()
     return platform.machine() + next((line for line in lines if line.startswith(("flags", "Features"))), "")
+
+
+def _cache_folder() -> Path | None:
+    """Return the folder for compiled libraries, made if need be; None where there is none that can be trusted."""
+    try:
+        caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        folder = Path(caches) / "heed"
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        state = folder.stat()
+    except (OSError, RuntimeError):  # Path.home raises the latter: no HOME, and a user the system does not know
+        return None
+    if _is_private(state):
+        return folder
+    warnings.warn(
+        f"{folder}: belongs to another user or can be written to by others, so heed's kernels are compiled at every "
+        "start; make it your own (chmod 700), or name another folder with XDG_CACHE_HOME",
+        stacklevel=2,
+    )
+    return None
+
+
+def _is_private(state: os.stat_result) -> bool:
+    """Can nobody but this user, and root, have written it?"""
+    return not hasattr(os, "geteuid") or (state.st_uid == os.geteuid() and not state.st_mode & 0o022)
+
+
+def _cached(folder: Path, name: str) -> Path | None:
+    """Find a cached library that is whole and this user's own."""
+    for path in sorted(folder.glob(f"{name}-*.so")):
+        try:
+            state = path.lstat()
+            if stat.S_ISREG(state.st_mode) and _is_private(state) and path == _place(folder, name, path.read_bytes()):
+                return path
+        except OSError:  # another process has just removed it
+            continue
+    return None
+
+
+def _keep(made: Path, folder: Path, name: str) -> Path | None:
+    """Copy a library into the cache, whole or not at all; None where that cannot be done."""
+    content = made.read_bytes()
+    place = _place(folder, name, content)
+    try:
+        descriptor, fresh = tempfile.mkstemp(prefix=f"{name}-", dir=folder)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(fresh, place)
+            sync_folder(folder)
+        except BaseException:
+            Path(fresh).unlink(missing_ok=True)
+            raise
+        for other in folder.glob(f"{name}-*"):  # damaged, or left behind by a process that was killed here
+            if other != place:
+                other.unlink(missing_ok=True)
+    except OSError:  # a full disk; or another process was first, and has removed the fresh file
+        return _cached(folder, name)
+    return place
+
+
+def _place(folder: Path, name: str, content: bytes) -> Path:
+    return folder / f"{name}-{checksum(content)[:16]}.so"

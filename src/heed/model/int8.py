@@ -5,26 +5,59 @@ becomes of a sentence does not depend on its neighbours in a batch.
 """
 
 import copy
+import os
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 
+from heed.errors import ConfigError
 from heed.kernels import int8
-from heed.kernels.library import kernels
-from heed.model.incremental import Product
+from heed.kernels.library import kernels, library
 from heed.model.layers import DecoderLayer, EncoderLayer
 from heed.model.transformer import Transformer
 
 _MOST = 127  # of the steps on either side of zero
-_ZERO = 128  # oneDNN wants numbers without sign on the left
 _LEAST = 1e-30  # a row's largest number; below, _MOST / it were infinite
 
 
-def int8_product(weight_OI: Tensor, bias_O: Tensor | None = None) -> Product:
+def check_int8() -> None:
+    """Refuse 8 bits where nothing can multiply them.
+
+    Raises:
+        ConfigError: there are no C kernels.
+    """
+    if library() is not None:
+        return
+    if os.environ.get("HEED_KERNELS") == "off":
+        reason, remedy = "HEED_KERNELS=off is set", "unset it"
+    else:
+        reason, remedy = "there is no C compiler that can make them", "install one, such as gcc"
+    raise ConfigError(
+        f"8-bit weights with torch need heed's C kernels, but {reason}; {remedy}, leave out --int8 (int8=True), or use "
+        "--engine ctranslate2, which has 8-bit products of its own"
+    )
+
+
+class Int8Product:
     """x · weightᵀ + bias, with the weight rounded once and x each time."""
-    kind = ByPyTorch if kernels(weight_OI) is None else Compiled
-    return kind(weight_OI, bias_O)
+
+    def __init__(self, weight_OI: Tensor, bias_O: Tensor | None = None) -> None:
+        """
+        Raises:
+            ConfigError: there are no kernels for such weights.
+        """
+        check_int8()
+        if kernels(weight_OI) is None:
+            raise ConfigError(
+                f"8-bit weights are made of float32 ones on the processor; these are {weight_OI.dtype} on "
+                f"{weight_OI.device}; convert the model back, or leave out --int8 (int8=True)"
+            )
+        self.weight = int8.Int8Weight(*_rounded(weight_OI))
+        self._bias_O = None if bias_O is None else bias_O.detach().clone()  # the model's own may be converted or freed
+
+    def __call__(self, x_RI: Tensor, /) -> Tensor:
+        return int8.int8_product(x_RI, self.weight, self._bias_O)
 
 
 def _rounded(weight_OI: Tensor) -> tuple[Tensor, Tensor]:
@@ -33,35 +66,10 @@ def _rounded(weight_OI: Tensor) -> tuple[Tensor, Tensor]:
     return (weight_OI / scale_O.unsqueeze(1)).round_().to(torch.int8), scale_O
 
 
-class Compiled:
-    def __init__(self, weight_OI: Tensor, bias_O: Tensor | None = None) -> None:
-        self.weight, self._bias_O = int8.Int8Weight(*_rounded(weight_OI)), bias_O
-
-    def __call__(self, x_RI: Tensor, /) -> Tensor:
-        return int8.int8_product(x_RI, self.weight, self._bias_O)
-
-
-class ByPyTorch:
-    """The same where there is no compiler."""
-
-    def __init__(self, weight_OI: Tensor, bias_O: Tensor | None = None) -> None:
-        steps_OI, self._scale_O = _rounded(weight_OI)
-        self.weight: Tensor = torch.ops.onednn.qlinear_prepack(steps_OI, None)
-        self._zero_O, self._bias_O = torch.zeros(len(steps_OI), dtype=torch.int32), bias_O
-
-    def __call__(self, x_RI: Tensor, /) -> Tensor:
-        largest_R1 = x_RI.abs().amax(1, keepdim=True).clamp_min_(_LEAST)
-        steps_RI = (x_RI * (largest_R1.new_tensor(_MOST) / largest_R1)).round_().add_(_ZERO).to(torch.uint8)
-        x, weight = (steps_RI, 1 / _MOST, _ZERO), (self.weight, self._scale_O, self._zero_O)
-        y_RO: Tensor = torch.ops.onednn.qlinear_pointwise(*x, *weight, None, 1.0, 0, torch.float32, "none", [], "")
-        y_RO.mul_(largest_R1)
-        return y_RO if self._bias_O is None else y_RO.add_(self._bias_O)
-
-
 class _Int8Linear(nn.Module):
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
-        self._product = int8_product(linear.weight, linear.bias)
+        self._product = Int8Product(linear.weight, linear.bias)
 
     def forward(self, x: Tensor) -> Tensor:
         y_RO = self._product(x.flatten(0, -2))

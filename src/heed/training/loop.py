@@ -64,7 +64,9 @@ def train(config: Config, out: str | Path) -> Outcome:
     """
     out = Path(out)
     with all_workers() as workers:
-        check_precision(config.train.precision, workers.device)
+        say = _log(None, config, workers).say
+        with workers.agreeing():  # machines may differ
+            check_precision(config.train.precision, workers.device, say)
         if config.train.tensorboard:
             check_tensorboard()
         # Each lane has a sum of its own, so a resume needs as many lanes to round alike.
@@ -73,7 +75,7 @@ def train(config: Config, out: str | Path) -> Outcome:
         lock = None
         with workers.agreeing():
             if workers.leads and not going_on:
-                lock = begin.make_run(config, out, _log(None, config, workers).say)
+                lock = begin.make_run(config, out, say)
         return _go_on(out, workers, going_on, lock=lock)
 
 
@@ -84,6 +86,9 @@ def resume(out: str | Path, *, max_steps: int | None = None, patience: int | Non
     """
     longer = {key: n for key, n in (("max_steps", max_steps), ("patience", patience)) if n is not None}
     with all_workers() as workers:
+        with workers.agreeing():
+            config = RunFolder.open(Path(out)).config
+            check_precision(config.train.precision, workers.device, _log(None, config, workers).say)
         return _go_on(Path(out), workers, restore=True, longer=longer)
 
 

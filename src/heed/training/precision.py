@@ -1,6 +1,13 @@
 """Mixed precision: matrix products in 16 bits, weights and sums in 32."""
 
+import functools
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 import torch
 
@@ -8,23 +15,35 @@ from heed.errors import ConfigError
 
 _DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
+# Keeps PyTorch's oneDNN from AMX, which some virtual machines claim to have but do not describe (CPUID leaves 0x1D and
+# 0x1E are empty): it then builds code that dies of SIGILL. oneDNN reads this before its first product.
+_WITHOUT_AMX = {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16"}
+_TRIAL = Path(__file__).with_name("try_bfloat16.py")
+_TRIAL_SECONDS = 300  # it takes two or three, most of them to import torch
 
-def check_precision(precision: str, device: torch.device) -> None:
-    """
+
+def check_precision(precision: str, device: torch.device, say: Callable[[str], None] = lambda text: None) -> None:
+    """Refuse a precision that this device has no use for; make the settings that it needs here, and say so.
+
     Raises:
         ConfigError: on this device it would be slower than float32, or wrong.
     """
     if precision == "float32":
         return
+    reason = None
     if device.type == "cpu" and precision == "float16":
         reason = "processors have no 16-bit floating-point products to gain by"
-    elif device.type == "cpu" and not _cpu_multiplies_bfloat16():
+    elif device.type == "cpu" and not _has_bfloat16_instructions():
         reason = "this processor has no bfloat16 products (AMX or AVX512_BF16); it would be slower than float32"
+    elif device.type == "cpu":
+        settings, reason = _bfloat16_here()
+        if not settings.items() <= os.environ.items():
+            os.environ.update(settings)
+            say(f"bfloat16 fails here with the processor's AMX instructions, so they are left out ({_named(settings)})")
     elif device.type == "cuda" and precision == "bfloat16" and not torch.cuda.is_bf16_supported(False):
         reason = "this GPU has no bfloat16 products; take float16"
-    else:
-        return
-    raise ConfigError(f'train.precision = "{precision}" is not for this device ({device}): {reason}')
+    if reason is not None:
+        raise ConfigError(f'train.precision = "{precision}" is not for this device ({device}): {reason}')
 
 
 def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
@@ -39,10 +58,38 @@ def make_scaler(precision: str, device: torch.device) -> torch.amp.GradScaler:
     return torch.amp.GradScaler(device.type, enabled=precision == "float16")
 
 
-def _cpu_multiplies_bfloat16() -> bool:
+def bfloat16_fault(environment: Mapping[str, str]) -> str | None:
+    """Multiply in bfloat16 in a new process with this environment; say what went wrong, None if nothing did."""
     try:
-        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
-            flags = next((line for line in lines if line.startswith(("flags", "Features"))), "").split()
-    except OSError:
-        return False
-    return not {"amx_bf16", "avx512_bf16", "bf16"}.isdisjoint(flags)
+        command = [sys.executable, "-P", str(_TRIAL)]
+        done = subprocess.run(command, env=environment, capture_output=True, timeout=_TRIAL_SECONDS)
+    except subprocess.TimeoutExpired:
+        return f"took more than {_TRIAL_SECONDS} seconds"
+    if done.returncode == 0:
+        return None
+    if done.returncode < 0:
+        return f"died of {signal.Signals(-done.returncode).name}"
+    last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
+    return f"failed ({last[0]})"
+
+
+@functools.cache
+def _bfloat16_here() -> tuple[Mapping[str, str], str | None]:
+    """Return the environment variables that bfloat16 needs on this processor, and why it cannot be used at all."""
+    fault = bfloat16_fault(os.environ)
+    if fault is None:
+        return {}, None
+    if bfloat16_fault({**os.environ, **_WITHOUT_AMX}) is None:
+        return _WITHOUT_AMX, None
+    return {}, f"a trial product {fault}, with {_named(_WITHOUT_AMX)} too; take float32"
+
+
+def _has_bfloat16_instructions() -> bool:
+    if not hasattr(torch.cpu, "get_capabilities"):  # an older PyTorch, which cannot say
+        return True
+    found = torch.cpu.get_capabilities()
+    return any(found.get(name, False) for name in ("amx_bf16", "avx512_bf16", "bf16", "sve_bf16"))
+
+
+def _named(settings: Mapping[str, str]) -> str:
+    return " ".join(f"{name}={value}" for name, value in settings.items())

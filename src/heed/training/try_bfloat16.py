@@ -1,0 +1,51 @@
+"""Multiply in bfloat16 as training does, and fail unless the results are right.
+
+`precision.py` runs this as a program, in a process of its own: a virtual machine may claim instructions that PyTorch
+then builds invalid code for, and whoever tries that out dies of it.
+"""
+
+import sys
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+# Rows, inputs, outputs: small products are made in other ways than large ones, and may work where those do not.
+_SIZES = [(64, 32, 64), (64, 64, 64), (512, 512, 1024)]
+_TOLERANCE = 0.02  # of a result's norm; bfloat16 rounds each number by up to 0.004 of it
+
+
+def main() -> None:
+    """Compare products and attention of all sizes with those in float32.
+
+    Raises:
+        ArithmeticError: a result is wrong.
+    """
+    torch.manual_seed(0)
+    for rows, d_in, d_out in _SIZES:
+        x, weight, bias = torch.randn(rows, d_in), torch.randn(d_out, d_in), torch.randn(d_out)
+        _compare(f"a product of {rows} x {d_in} x {d_out}", F.linear, x, weight, bias)
+    _compare("attention", F.scaled_dot_product_attention, *torch.randn(3, 2, 4, 64, 64).unbind())
+
+
+def _compare(name: str, function: Callable[..., Tensor], *inputs: Tensor) -> None:
+    """Compute a function and its gradients in bfloat16 and in float32."""
+    found = {}
+    for half in (False, True):
+        leaves = [one.clone().requires_grad_() for one in inputs]
+        with torch.autocast("cpu", torch.bfloat16, enabled=half):
+            result = function(*leaves)
+        found[half] = [result.detach(), *torch.autograd.grad(result.float().square().sum(), leaves)]
+    for exact, rounded in zip(found[False], found[True], strict=True):
+        distance = float((rounded.float() - exact).norm() / exact.norm())
+        if not distance < _TOLERANCE:
+            raise ArithmeticError(f"{name} in bfloat16 is off by {distance:.2g} of its size")
+
+
+if __name__ == "__main__":
+    if sys.platform != "win32":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # to die here is no news
+    main()

@@ -1,0 +1,90 @@
+"""`heed train` in bfloat16, on a processor whose instructions may not do what they claim.
+
+Some virtual machines claim AMX and do not describe it; PyTorch's oneDNN then builds code that dies of SIGILL. Here, a
+library put before the C library plays that part: it raises SIGILL when oneDNN asks which instructions it may use, which
+it does before its first product, in whatever process that is.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.cli.conftest import COMMAND, ENVIRONMENT, Done, settings
+
+BFLOAT16 = settings(train__precision="bfloat16", train__max_steps=4, train__save_every=2, train__validate_every=4)
+VARIABLE = "ONEDNN_MAX_CPU_ISA"
+SOURCE = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <string.h>
+
+char *getenv(const char *name) {
+    static char *(*in_libc)(const char *);
+    if (!in_libc) in_libc = (char *(*)(const char *))dlsym(RTLD_NEXT, "getenv");
+    char *value = in_libc(name);
+    if (!strcmp(name, "ONEDNN_MAX_CPU_ISA") && (ALWAYS || !value || strcmp(value, "AVX512_CORE_BF16"))) raise(SIGILL);
+    return value;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Such processors: one that AMX can be kept from, and one that is of no use."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    has = torch.cpu.get_capabilities()
+    if compiler is None or not (has.get("avx512_bf16") or has.get("amx_bf16")):
+        pytest.skip("needs a C compiler, and a processor with bfloat16 products")
+    folder = tmp_path_factory.mktemp("broken")
+    (folder / "getenv.c").write_text(SOURCE)
+    for name, always in (("amx", 0), ("all", 1)):
+        options = ["-shared", "-fPIC", f"-DALWAYS={always}", folder / "getenv.c", "-o", folder / f"{name}.so", "-ldl"]
+        subprocess.run([compiler, *options], check=True)
+    return {name: str(folder / f"{name}.so") for name in ("amx", "all")}
+
+
+def train(*arguments: object, preloaded: str | None = None) -> Done:
+    environment = {key: value for key, value in ENVIRONMENT.items() if key != VARIABLE}
+    if preloaded is not None:
+        environment["LD_PRELOAD"] = preloaded
+    done = subprocess.run([COMMAND, *map(str, arguments)], env=environment, capture_output=True, timeout=120)
+    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def content(folder: Path) -> dict[str, tuple[int, str]]:
+    """Every file's time and checksum."""
+    return {
+        str(path.relative_to(folder)): (path.stat().st_mtime_ns, hashlib.sha256(path.read_bytes()).hexdigest())
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_where_amx_fails_it_is_left_out_and_that_is_said(
+    train_arguments: list[object], broken: dict[str, str], tmp_path: Path
+) -> None:
+    done = train(*train_arguments, *BFLOAT16, "--out", tmp_path / "run", preloaded=broken["amx"])
+    assert done.code == 0, done.err
+    said = " ".join(done.err.split())
+    assert said.count(f"are left out ({VARIABLE}=AVX512_CORE_BF16)") == 1
+    # Taken to a machine where nothing helps, it is refused and left as it is.
+    before = content(tmp_path / "run")
+    refused = train("train", "--resume", tmp_path / "run", "--set", "train.max_steps=6", preloaded=broken["all"])
+    assert refused.code == 2 and "died of SIGILL" in refused.err
+    assert content(tmp_path / "run") == before
+
+
+def test_where_nothing_helps_it_is_refused_before_there_is_a_folder(
+    train_arguments: list[object], broken: dict[str, str], tmp_path: Path
+) -> None:
+    done = train(*train_arguments, *BFLOAT16, "--out", tmp_path / "run", preloaded=broken["all"])
+    assert done.code == 2
+    assert 'train.precision = "bfloat16" is not for this device (cpu): a trial product died of SIGILL' in done.err
+    assert f"with {VARIABLE}=AVX512_CORE_BF16 too; take float32" in done.err
+    assert os.listdir(tmp_path) == []
