@@ -21,8 +21,8 @@ from heed.evaluate.scoring import Metric, NgramCounts, Score, score
 from heed.evaluate.signature import decoding_signature
 
 __all__ = [
-    "CRITERIA",
     "Bleu",
+    "CRITERIA",
     "ChrF",
     "Comparison",
     "Criterion",

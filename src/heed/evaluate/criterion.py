@@ -31,7 +31,7 @@ class Criterion:
 
     def shown(self, value: float) -> str:
         """Return the value for people; a perplexity can have hundreds of digits."""
-        return f"{value:.2f}" if value < 1e6 else f"{value:.1e}"
+        return f"{value:.2f}" if value < 99_999.995 else f"{value:.2e}"
 
 
 PERPLEXITY = Criterion("perplexity", "perplexity", "per token, not smoothed")
@@ -40,12 +40,12 @@ CHRF = Criterion("chrf", "chrF2", "character n-grams, 0 to 100", ChrF())
 CRITERIA = {
     one.key: one
     for one in (
+        PERPLEXITY,
         BLEU,
         CHRF,
         Criterion("exact", "exact", "% of lines that equal the reference", ExactMatch()),
         Criterion("cer", "CER", "edits in % of reference characters", ErrorRate("char")),
         Criterion("wer", "WER", "edits in % of reference words", ErrorRate("word")),
-        PERPLEXITY,
     )
 }
 
