@@ -10,7 +10,7 @@ import torch
 
 from heed.cli.main import main
 from heed.run import RunFolder
-from tests.cli.conftest import Trained, heed, write_lines
+from tests.cli.conftest import Trained, heed, on_a_terminal, write_lines
 
 
 def perplexity_by_hand(runs: list[Path], sources: list[str], references: list[str]) -> float:
@@ -65,6 +65,16 @@ def test_lines_for_people_and_a_reference_from_standard_input(trained: Trained, 
         assert re.search(line, done.out, re.MULTILINE), name
     assert "paperBLEU" not in done.out  # nobody said which language this is
     assert re.search(r"^perplexity = \d+\.\d{4}$", done.out, re.MULTILINE)
+
+
+def test_on_a_terminal_there_is_a_table(trained: Trained, corpus: Path) -> None:
+    options = ["--source", corpus / "valid.src", "--reference", corpus / "valid.tgt", "--resamples", 100]
+    shown = on_a_terminal("evaluate", "--model", trained.path, *options)
+    assert max(map(len, shown)) <= 80
+    rows = [line.split() for line in shown[1 : shown.index("")]]
+    assert [row[0] for row in rows] == ["BLEU", "chrF2", "exact", "CER", "WER", "perplexity"]
+    sources, references = ((corpus / f"valid.{side}").read_text().splitlines() for side in ("src", "tgt"))
+    assert float(rows[-1][1]) == pytest.approx(perplexity_by_hand([trained.path], sources, references), abs=0.006)
 
 
 def test_perplexity_of_several_models_is_the_ensembles(

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from heed.evaluate import Bleu, ChrF, Metric, compare, score
+from heed.evaluate import Bleu, ChrF, Metric, PaperBleu, compare, score
+from tests.evaluate.conftest import LoopBleu
 from tests.evaluate.make_oracle import ORACLE
 
 TEXTS: dict[str, list[str]]
@@ -46,6 +47,18 @@ def test_score_is_that_of_the_command(name: str) -> None:
     if "interval" in name:
         assert found.mean == pytest.approx(said["confidence_mean"], rel=1e-6)
         assert found.half_width == pytest.approx(said["confidence_var"], rel=1e-6)
+
+
+@pytest.mark.parametrize("metric", [Bleu("none"), PaperBleu("de")])
+def test_counts_are_those_of_a_loop(metric: Metric, loop_bleu: LoopBleu) -> None:
+    hypotheses, references = (metric.prepare(TEXTS[name]) for name in ("system", "reference"))
+    value, correct, total, penalty, *lengths = loop_bleu(list(hypotheses), list(references))
+    found = score(metric, TEXTS["system"], TEXTS["reference"], resamples=0)
+    assert found.value == pytest.approx(value, rel=1e-12)
+    assert found.ngrams is not None
+    assert (list(found.ngrams.correct), list(found.ngrams.total)) == (correct, total)
+    assert found.ngrams.brevity_penalty == pytest.approx(penalty, rel=1e-12)
+    assert [found.ngrams.hypothesis_length, found.ngrams.reference_length] == lengths
 
 
 def test_p_values_are_those_of_the_command() -> None:

@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  interrupted    stopped by Ctrl-C or SIGTERM, and saved\n"
         "  died           ended without a word: killed, crashed, or the machine went down\n"
         "  empty          nothing recorded yet\n"
-        "  damaged        a file is missing or cannot be read; the reason stands below the table\n"
+        "  damaged        a file is missing or unreadable; the reason is below the table\n"
         "All but running and damaged ones can be gone on with: heed train --resume FOLDER\n"
     )
     parser.epilog = "examples:\n  heed runs\n  heed runs runs/big /data/runs\n  heed runs --json | jq '.[].best'\n"
