@@ -104,7 +104,7 @@ def test_state_of_0_1_0_without_a_validation() -> None:
 
 def test_one_word_lines_go_by_chrf(words: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = tmp_path / "run"
-    validations = trained(words, run)
+    validations = trained(words, run, seed=2)
     said = capsys.readouterr().err
     assert "train.metric: chrf (references average 1.0 words, too few for BLEU)\n" in said
     assert f"validation at step 10: perplexity {validations[0]['perplexity']:.2f}, BLEU 0.00, chrF2 " in said
@@ -115,6 +115,10 @@ def test_one_word_lines_go_by_chrf(words: dict[str, str], tmp_path: Path, capsys
     assert best["chrf"] > 0  # type: ignore[operator]
     written = json.loads((run / "best.json").read_text())
     assert (written["metric"], written["chrf"], written["bleu"]) == ("chrf", best["chrf"], 0.0)
+    # The average competes by chrF too. By BLEU, 0 for both, its perplexity would have won.
+    average = validations[-1]
+    assert average["chrf"] < best["chrf"] and average["perplexity"] < best["perplexity"]  # type: ignore[operator]
+    assert written["checkpoint"].startswith("step-")
     assert f"(validation chrF2 {best['chrf']:.2f})" in said
 
     assert main(["runs", str(run), "--json"]) == 0
