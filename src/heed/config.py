@@ -83,6 +83,7 @@ class TrainConfig:
     log_every: int = 50  # steps between two log lines
     validate_every: int = 1_000  # steps between two validations
     save_every: int = 1_000  # steps between two checkpoints
+    metric: Literal["auto", "bleu", "chrf", "exact", "cer", "wer", "perplexity"] = "auto"  # chooses the best checkpoint
     patience: int = 10  # validations without a better one before stopping early; 0: never
     keep_checkpoints: int = 5  # the newest ones kept, at least 2
     average_last: int = 5  # checkpoints averaged at the end (section 6.1); 1: none
@@ -242,7 +243,8 @@ def build_config(base: Config, *layers: tuple[str, dict[str, Any]]) -> Config:
 
 def config_from_dict(settings: dict[str, Any], origin: str) -> Config:
     """The config a run folder saved."""
-    return build_config(Config(), (origin, settings))
+    # heed 0.1.0 had no train.metric: its runs go by BLEU.
+    return build_config(Config(train=TrainConfig(metric="bleu")), (origin, settings))
 
 
 def _apply(config: Config, settings: dict[str, Any], origin: str, faults: list[str]) -> Config:

@@ -1,5 +1,6 @@
 """From texts to translations: order and count kept, whatever the texts."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -157,7 +158,9 @@ class Translator:
 
     @torch.inference_mode()
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[PairScore]:
-        """Forced decoding: the log-probability of each given translation. Several models: the first's.
+        """Forced decoding: the log-probability of each given translation.
+
+        Several models: that of the mean of their probabilities, symbol by symbol, as they search.
 
         Raises:
             DecodeError: unequal numbers, or a side longer than the model's limit.
@@ -178,8 +181,11 @@ class Translator:
         for begin, end in zip(bounds, bounds[1:], strict=False):
             rows = order[begin:end].tolist()
             batch = batch_of_ids([ids[0][i] for i in rows], [ids[1][i] for i in rows]).to(self.device)
-            logprobs_BTV = self.models[0](batch.src_BS, batch.tgt_in_BT).log_softmax(-1)
-            gold_BT = logprobs_BTV.gather(-1, batch.tgt_out_BT.unsqueeze(-1)).squeeze(-1)
+            gold_BT1 = batch.tgt_out_BT.unsqueeze(-1)
+            logprobs_BTN = torch.cat(
+                [model(batch.src_BS, batch.tgt_in_BT).log_softmax(-1).gather(-1, gold_BT1) for model in self.models], -1
+            )
+            gold_BT = logprobs_BTN.logsumexp(-1) - math.log(len(self.models))
             real_BT = batch.tgt_out_BT.ne(PAD)
             totals = gold_BT.where(real_BT, 0.0).double().sum(1).tolist()
             for i, total, n_tokens in zip(rows, totals, real_BT.sum(1).tolist(), strict=True):

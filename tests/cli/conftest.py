@@ -1,11 +1,15 @@
 """The real command, and a minute model it has trained."""
 
 import os
+import pty
 import random
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Callable
 from dataclasses import dataclass
+from fcntl import ioctl
 from pathlib import Path
 
 import pytest
@@ -66,6 +70,24 @@ def started(*arguments: object, **streams: object) -> subprocess.Popen[bytes]:
     """Begin to run the command, with a pipe for each stream not given."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
     return subprocess.Popen([COMMAND, *map(str, arguments)], env=ENVIRONMENT, **pipes)  # type: ignore[call-overload, no-any-return]
+
+
+def on_a_terminal(*arguments: object) -> list[str]:
+    """Run the command, which must succeed, and return the lines that a terminal of 80 columns would show."""
+    ours, theirs = pty.openpty()
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
+    process = started(*arguments, stdin=subprocess.DEVNULL, stdout=theirs)
+    os.close(theirs)
+    seen = b""
+    try:
+        while block := os.read(ours, 65536):
+            seen += block
+    except OSError:  # Linux says so when the other side is closed
+        pass
+    os.close(ours)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    return seen.decode().replace("\r\n", "\n").split("\n")[:-1]
 
 
 def settings(**changes: object) -> list[str]:

@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from heed.bar import counting
-from heed.config import Config
+from heed.config import Config, build_config
 from heed.data.corpus import ParallelText, evenly_spaced_lines
 from heed.data.prepare import prepare
 from heed.data.store import PairStore
 from heed.durable import checksum, new_folder_alone
 from heed.errors import CheckpointError, ConfigError, DataError
+from heed.evaluate.criterion import criterion, mean_words
 from heed.lock import FolderLock
 from heed.run import RunFolder
 from heed.text.tokenizer import Tokenizer
@@ -33,11 +34,11 @@ def make_run(config: Config, out: Path, say: Callable[[str], None]) -> FolderLoc
     if config.data.prepared:
         PairStore.open(Path(config.data.prepared))
         tokenizer = Tokenizer.load(Path(config.data.prepared) / "tokenizer.model")
-        read_validation(config)
+        config = _with_metric(config, read_validation(config), say)
     elif config.data.train_source:
         text = ParallelText(config.data.train_source, config.data.train_target)
         n_pairs = text.count()
-        read_validation(config)
+        config = _with_metric(config, read_validation(config), say)
         tokenizer = _vocabulary(config, text, n_pairs, say)
     else:
         raise ConfigError(
@@ -103,6 +104,18 @@ def read_validation(config: Config) -> Pairs:
     if not pairs:
         raise DataError(f"{text.name}: only blank lines; validation needs at least one pair")
     return pairs
+
+
+def _with_metric(config: Config, pairs: Pairs, say: Callable[[str], None]) -> Config:
+    """Settle what `train.metric = "auto"` means for these validation pairs, and say so."""
+    if config.train.metric != "auto":
+        return config
+    references = [target for _, target in pairs]
+    metric = criterion("auto", references).key
+    if pairs:
+        why = "" if metric == "bleu" else f" (references average {mean_words(references):.1f} words, too few for BLEU)"
+        say(f"train.metric: {metric}{why}")
+    return build_config(config, ("train.metric", {"train": {"metric": metric}}))
 
 
 def _vocabulary(config: Config, text: ParallelText, n_pairs: int, say: Callable[[str], None]) -> Tokenizer:

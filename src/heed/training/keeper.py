@@ -122,7 +122,7 @@ class Keeper:
 
     def set_best(self, name: str, step: int, found: Validation | None) -> None:
         """Which checkpoint to translate with, from now on."""
-        scores = {} if found is None else {"bleu": found.bleu, "perplexity": found.perplexity}
+        scores = {} if found is None else {"metric": self._run.config.train.metric, **found.scores}
         self.best, self._best_is_written = {"checkpoint": name, "step": step, **scores}, False
         self._write_best()
         self.delete_old()
@@ -234,7 +234,7 @@ class Keeper:
             path = self._run.step_path(step)
             self._learner.load(read_all_tensors(path), str(path))
             manifest = read_manifest(path)
-            progress = Progress(**manifest["state"])
+            progress = Progress.from_state(manifest["state"])
             self._log.event("resume", f"going on at step {progress.step:,}", step=progress.step)
             self._compare_machines(manifest.get("machine", {}))
         # best.json may be older or newer than the checkpoint, or damaged.
@@ -250,7 +250,7 @@ class Keeper:
     def _is_saved(self, progress: Progress) -> bool:
         path = self._run.step_path(progress.step)
         try:
-            return path.exists() and bool(read_manifest(path)["state"] == asdict(progress))
+            return path.exists() and Progress.from_state(read_manifest(path)["state"]) == progress
         except CheckpointError:  # to be written again
             return False
 

@@ -25,6 +25,7 @@ from heed.data.corpus import ParallelText, overlap
 from heed.data.store import PairStore
 from heed.durable import checksum, json_bytes
 from heed.errors import TrainingError
+from heed.evaluate import CRITERIA, criterion
 from heed.kernels.library import library
 from heed.lock import FolderLock
 from heed.model.transformer import Transformer
@@ -121,6 +122,7 @@ class _Training:
         self.run, self.config, self.store, self.workers = run, config, store, workers
         self.valid = [pair for pair in valid if self._fits(pair)]
         self.n_long_valid = len(valid) - len(self.valid)
+        self.criterion = criterion(config.train.metric, [target for _, target in valid])
         lengths = store.source.lengths, store.target.lengths
         self.plan = BatchPlan(*lengths, config.train.batch_tokens, config.train.seed, config.model.max_length)
         self.log = _log(run.events_path, config, workers)
@@ -240,18 +242,13 @@ class _Training:
         if not (self._is_due(self.config.train.validate_every) and self.valid and self.progress.validated_step < step):
             return
         found = self._validate(self.learner.plain_model(), f"step {step:,}")
-        if not found.better_than(self.progress.best):
+        if not found.better_than(self.progress.best, self.criterion):
             since_best = self.progress.validations_since_best + 1
             self.progress = replace(self.progress, validated_step=step, validations_since_best=since_best)
             return
         before = self.progress
         self.progress = replace(
-            before,
-            validated_step=step,
-            best_step=step,
-            best_perplexity=found.perplexity,
-            best_bleu=found.bleu,
-            validations_since_best=0,
+            before, validated_step=step, best_step=step, best_scores=found.scores, validations_since_best=0
         )
         if step == self.config.train.max_steps:
             self.keeper.save_at_last(self.progress)
@@ -261,7 +258,13 @@ class _Training:
     def _validate(self, model: Transformer, name: str) -> Validation:
         began = time.monotonic()
         found = validate(
-            model, self.run.tokenizer, self.valid, self.config.decode, self.workers, lambda: self.stop.asked
+            model,
+            self.run.tokenizer,
+            self.valid,
+            self.config.decode,
+            self.criterion,
+            self.workers,
+            lambda: self.stop.asked,
         )
         seconds = time.monotonic() - began
         self.log.pause(seconds)
@@ -271,13 +274,13 @@ class _Training:
             f"\n    reference    {one.reference}"
             for one in found.samples
         )
+        scores = ", ".join(f"{CRITERIA[key].label} {CRITERIA[key].shown(value)}" for key, value in found.scores.items())
         self.log.event(
             "validation",
-            f"validation at {name}: perplexity {found.perplexity:.2f}, BLEU {found.bleu:.2f}{samples}",
+            f"validation at {name}: {scores}{samples}",
             step=self.progress.step,
             of=name,
-            perplexity=found.perplexity if math.isfinite(found.perplexity) else None,
-            bleu=found.bleu,
+            **{key: value if math.isfinite(value) else None for key, value in found.scores.items()},
             samples=[asdict(one) for one in found.samples],
             seconds=round(seconds, 2),
         )
@@ -291,13 +294,15 @@ class _Training:
         if reason == "early":
             self.log.event(
                 "early_stop",
-                f"stopping early: {config.patience} validations without a better one (train.patience)",
+                f"stopping early: {config.patience} validations without a better {self.criterion.label} "
+                "(train.patience)",
                 step=step,
             )
         self._try_means()
         self.keeper.finish()
         best = self.keeper.best or {}
-        scores = f" (validation BLEU {best['bleu']:.2f})" if "bleu" in best else ""
+        by = self.criterion
+        scores = f" (validation {by.label} {by.shown(best[by.key])})" if by.key in best else ""
         self.log.event(
             "end",
             f"done after {step:,} steps; translations will use {best.get('checkpoint', 'the last step')}{scores}\n"
@@ -331,7 +336,7 @@ class _Training:
             model = Transformer(self.config.model, len(self.run.tokenizer)).to(self.workers.device)
             load_weights(model, read_tensors(path, "model"), str(path))
             found = self._validate(model, what)
-            if found.better_than(best):
+            if found.better_than(best, self.criterion):
                 best = found
                 self.keeper.set_best(name, step, found)
 
@@ -351,6 +356,7 @@ class _Training:
             pairs=len(store) - self.plan.n_long,
             batches_per_epoch=len(self.plan),
             processes=self.workers.size,
+            metric=self.criterion.key,
         )
         if self.workers.device.type == "cpu" and library() is None:
             self.log.say(

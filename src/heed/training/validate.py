@@ -1,11 +1,12 @@
-"""Validation: unsmoothed perplexity, BLEU with beam search, and a few translations to look at."""
+"""Validation: unsmoothed perplexity, scores of translations by beam search, and a few of them to look at."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from heed.config import DecodeConfig
-from heed.evaluate import Bleu, score
+from heed.evaluate import Criterion, score
+from heed.evaluate.criterion import BLEU
 from heed.model.transformer import Transformer
 from heed.text.tokenizer import Tokenizer
 from heed.training.stop import Interrupted
@@ -24,15 +25,18 @@ class Sample:
 
 @dataclass(frozen=True)
 class Validation:
-    perplexity: float  # per piece, without smoothing
-    bleu: float
-    samples: tuple[Sample, ...]
+    scores: dict[str, float]  # perplexity (per piece, not smoothed), BLEU, and what the run goes by, under their keys
+    samples: tuple[Sample, ...] = ()
 
-    def better_than(self, other: "Validation | None") -> bool:
-        """By BLEU; perplexity decides between equals, as between the zeros of the first steps."""
-        if not math.isfinite(self.perplexity):  # weights that are no numbers
+    def better_than(self, other: "Validation | None", by: Criterion) -> bool:
+        """By one criterion; perplexity decides between equals, as between the zeros of the first steps."""
+        if not math.isfinite(self.scores["perplexity"]):  # weights that are no numbers
             return False
-        return other is None or (self.bleu, -self.perplexity) > (other.bleu, -other.perplexity)
+        return other is None or by.key not in other.scores or self._rank(by) > other._rank(by)
+
+    def _rank(self, by: Criterion) -> tuple[float, float]:
+        value = self.scores[by.key]
+        return -value if by.lower_is_better else value, -self.scores["perplexity"]
 
 
 def validate(
@@ -40,10 +44,11 @@ def validate(
     tokenizer: Tokenizer,
     pairs: list[tuple[str, str]],
     decode: DecodeConfig,
+    by: Criterion,
     workers: Workers,
     stop_asked: Callable[[], bool] = lambda: False,
 ) -> Validation:
-    """Score a model on held-out pairs, each process its share of them.
+    """Score a model on held-out pairs by perplexity, BLEU and this criterion, each process its share of them.
 
     Raises:
         Interrupted: `stop_asked` said so in one of the processes.
@@ -68,9 +73,13 @@ def validate(
     total, n_total = workers.sum(log_probability, n_tokens)
     shares = workers.gather(translations)
     translations = [shares[i % workers.size][i // workers.size] for i in range(len(pairs))]
-    bleu = score(Bleu(), translations, [target for _, target in pairs], resamples=0).value
+    references = [target for _, target in pairs]
+    scores = {"perplexity": math.exp(min(-total / n_total, 700.0))}
+    for criterion in (BLEU, by):
+        if criterion.metric is not None and criterion.key not in scores:
+            scores[criterion.key] = score(criterion.metric, translations, references, resamples=0).value
     every = max(1, len(pairs) // 3)
     samples = tuple(
         Sample(*pair, translation) for pair, translation in list(zip(pairs, translations, strict=True))[::every][:3]
     )
-    return Validation(math.exp(min(-total / n_total, 700.0)), bleu, samples)
+    return Validation(scores, samples)
