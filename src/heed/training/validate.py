@@ -5,14 +5,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from heed.config import DecodeConfig
+from heed.errors import DecodeError
 from heed.evaluate import Bleu, score
 from heed.model.transformer import Transformer
 from heed.text.tokenizer import Tokenizer
+from heed.training.collapse import signs_of_collapse
 from heed.training.stop import Interrupted
 from heed.training.workers import Workers
 from heed.translator import Translator
 
 _AT_ONCE = 100  # sentences between two looks at whether to stop
+_LARGEST_LOG_PERPLEXITY = 700.0  # above, its exponential overflows
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class Validation:
     perplexity: float  # per piece, without smoothing
     bleu: float
     samples: tuple[Sample, ...]
+    collapse: tuple[str, ...] = ()  # signs that the model has collapsed, one sentence each
 
     def better_than(self, other: "Validation | None") -> bool:
         """By BLEU; perplexity decides between equals, as between the zeros of the first steps."""
@@ -62,15 +66,23 @@ def validate(
             for pair in translator.score(sources, references):
                 log_probability += pair.log_probability
                 n_tokens += pair.n_tokens
-            translations += [one.text for one in translator.translate(sources)]
+            try:
+                translations += [one.text for one in translator.translate(sources)]
+            except DecodeError:  # no finite score: the weights have overflowed
+                log_probability = -math.inf
+                translations += [""] * len(sources)
     finally:
         model.train(was_training)
     total, n_total = workers.sum(log_probability, n_tokens)
     shares = workers.gather(translations)
     translations = [shares[i % workers.size][i // workers.size] for i in range(len(pairs))]
-    bleu = score(Bleu(), translations, [target for _, target in pairs], resamples=0).value
+    targets = [target for _, target in pairs]
+    bleu = score(Bleu(), translations, targets, resamples=0).value
     every = max(1, len(pairs) // 3)
     samples = tuple(
         Sample(*pair, translation) for pair, translation in list(zip(pairs, translations, strict=True))[::every][:3]
     )
-    return Validation(math.exp(min(-total / n_total, 700.0)), bleu, samples)
+    mean = -total / n_total  # may be NaN
+    perplexity = math.exp(mean) if mean < _LARGEST_LOG_PERPLEXITY else math.inf
+    signs = signs_of_collapse(perplexity, len(tokenizer), targets, translations)
+    return Validation(perplexity, bleu, samples, tuple(signs))
