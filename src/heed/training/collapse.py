@@ -40,10 +40,10 @@ def collapse_advice(config: Config) -> str:
     peak = learning_rate(train.warmup_steps, config.model.d_model, train.warmup_steps, train.learning_rate_factor)
     other = "" if config.model.norm == "pre" else ', or set model.norm = "pre"'
     return (
-        "In the first steps that is normal. Later, the model has collapsed, most likely\n"
+        "Unless training has only just begun, the model has collapsed, most likely\n"
         f"because the learning rate is too high: it peaks at {peak:.2g} here.\n"
-        f"Start again with train.learning_rate_factor below {train.learning_rate_factor:g}{other}.\n"
-        "docs/learning.md explains it."
+        f"Start again with train.learning_rate_factor below {train.learning_rate_factor:g}{other}\n"
+        "(docs/learning.md)."
     )
 
 

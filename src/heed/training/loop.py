@@ -277,7 +277,9 @@ class _Training:
             samples=[asdict(one) for one in found.samples],
             seconds=round(seconds, 2),
         )
-        if found.collapse:
+        # The first validation may come so early that the model has learnt nothing yet.
+        is_early = self.progress.best is None and self.progress.step < self.config.train.warmup_steps
+        if found.collapse and not is_early:
             self.log.warn("\n".join((*found.collapse, collapse_advice(self.config))))
         return found
 
