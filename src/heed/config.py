@@ -45,8 +45,9 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class TextConfig:
-    """The joint sub-word vocabulary of both languages (section 5.1)."""
+    """The joint vocabulary of both languages (section 5.1)."""
 
+    unit: Literal["subword", "character"] = "subword"  # what a piece is; characters suit spelling and inflection
     vocab_size: int = 37_000  # pieces, at most; a small corpus may not have that many
     character_coverage: float = 0.9999  # share of characters with a piece of their own; the rest is spelt in bytes
     tokenizer: str = ""  # a sentencepiece model to use instead of learning one, such as another run's tokenizer.model
@@ -360,6 +361,9 @@ def _contradictions(config: Config) -> list[str]:
         faults.append("data.prepared holds the training text already; leave out data.train_source, or data.prepared")
     if data.prepared and text.tokenizer:
         faults.append("data.prepared has its own vocabulary; leave out text.tokenizer")
+    if text.unit != "subword" and (data.prepared or text.tokenizer):
+        given = "data.prepared" if data.prepared else "text.tokenizer"
+        faults.append(f'text.unit = "{text.unit}": {given} brings its own vocabulary; leave out one of the two')
     if train.sharded and train.precision == "float16":
         faults.append('train.sharded does not go with train.precision = "float16"; take "bfloat16"')
     if not 0 < text.character_coverage <= 1:
