@@ -152,6 +152,30 @@ def swift() -> Config:
     return replace(config, preset="swift", model=model)
 
 
+def quick() -> Config:
+    """For a first look within minutes of CPU: does it learn anything from this text? (docs/results.md)
+
+    The shape of swift, with small batches and a small vocabulary, so that many updates fit into little time; peak
+    learning rate 0.0056 at step 250. The last checkpoints stand close together: their mean replaces a falling rate.
+    """
+    config = swift()
+    return replace(
+        config,
+        preset="quick",
+        model=replace(config.model, dropout=0.1),
+        text=TextConfig(vocab_size=3_000),
+        train=TrainConfig(
+            max_steps=700,
+            batch_tokens=1_500,
+            warmup_steps=250,
+            validate_every=350,
+            save_every=25,
+            keep_checkpoints=8,
+            average_last=8,
+        ),
+    )
+
+
 def small() -> Config:
     """For hundreds of thousands of pairs: hours of CPU, or minutes of GPU."""
     return Config(
@@ -176,7 +200,7 @@ def big() -> Config:
     )
 
 
-PRESETS = {preset.__name__: preset for preset in (tiny, swift, small, base, big)}
+PRESETS = {preset.__name__: preset for preset in (quick, tiny, swift, small, base, big)}
 
 
 # --- reading ----------------------------------------------------------------------------------------------
