@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         f"\nWhat next:\n"
         f"  echo 'The dog chased its tail.' | {heed} translate --model {out}\n"
         f"  {heed} evaluate --model {out} --source {data}/test.en --reference {data}/test.de\n"
-        f"  {heed} train --source your.en --target your.de --preset tiny --out {args.folder}/mine\n"
+        f"  {heed} split --source your.en --target your.de --out your-data\n"
         "  README.md and docs/ say more."
     )
     return 0
