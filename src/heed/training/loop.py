@@ -299,7 +299,7 @@ class _Training:
         best = self.keeper.best or {}
         if self.valid and not best:
             raise TrainingError(
-                f"no validation had a finite perplexity, so there is no model to translate with; begin again with a "
+                "no validation had a finite perplexity, so there is no model to translate with; begin again with a "
                 f"lower train.learning_rate_factor (it was {config.learning_rate_factor:g})"
             )
         scores = f" (validation BLEU {best['bleu']:.2f})" if "bleu" in best else ""

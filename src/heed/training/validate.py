@@ -76,13 +76,15 @@ def validate(
     total, n_total = workers.sum(log_probability, n_tokens)
     shares = workers.gather(translations)
     translations = [shares[i % workers.size][i // workers.size] for i in range(len(pairs))]
+    if not math.isfinite(total):  # what such a model says is worth nothing, whatever it is
+        translations = [""] * len(pairs)
     targets = [target for _, target in pairs]
     bleu = score(Bleu(), translations, targets, resamples=0).value
     every = max(1, len(pairs) // 3)
     samples = tuple(
         Sample(*pair, translation) for pair, translation in list(zip(pairs, translations, strict=True))[::every][:3]
     )
-    mean = -total / n_total  # may be NaN
+    mean = -total / n_total  # maybe NaN
     perplexity = math.exp(mean) if mean < _LARGEST_LOG_PERPLEXITY else math.inf
     signs = signs_of_collapse(perplexity, len(tokenizer), targets, translations)
     return Validation(perplexity, bleu, samples, tuple(signs))
