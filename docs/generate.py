@@ -14,9 +14,9 @@ def render() -> str:
     out = [
         "# Every setting",
         "",
-        "Made from `src/heed/config.py` by `make docs`. The defaults are the paper's base model; the presets `tiny`,",
-        "`swift`, `small` and `big` change what the list at the end says. Set one with `--set section.key=value`, or",
-        "in a TOML file:",
+        "Made from `src/heed/config.py` by `make docs`. The defaults are the paper's base model; the presets `quick`,",
+        "`tiny`, `swift`, `small` and `big` change what the list at the end says. Set one with",
+        "`--set section.key=value`, or in a TOML file:",
         "",
         "```toml",
         'preset = "tiny"',

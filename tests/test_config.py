@@ -79,7 +79,16 @@ def test_small_lies_between_tiny_and_base() -> None:
     assert (small.d_model, small.d_ff, small.h, small.dropout) == (256, 1024, 4, 0.2)
 
 
-@pytest.mark.parametrize("name", ["tiny", "swift", "small", "base", "big"])
+def test_quick_is_swift_with_many_small_updates() -> None:
+    quick, swift = preset("quick"), preset("swift")
+    assert dataclasses.replace(quick.model, dropout=0.3) == swift.model and quick.model.dropout == 0.1
+    assert (quick.train.max_steps, quick.train.batch_tokens, quick.text.vocab_size) == (700, 1_500, 3_000)
+    # 1 * 128^-0.5 * 250^-0.5
+    assert (quick.train.learning_rate_factor, quick.train.warmup_steps) == (1.0, 250)
+    assert (quick.train.save_every, quick.train.average_last) == (25, 3)
+
+
+@pytest.mark.parametrize("name", ["quick", "tiny", "swift", "small", "base", "big"])
 def test_presets_are_whole_and_know_their_name(name: str) -> None:
     assert preset(name).preset == name
     assert build_config(preset(name)) == preset(name)  # contradicts itself nowhere
@@ -87,7 +96,8 @@ def test_presets_are_whole_and_know_their_name(name: str) -> None:
 
 def test_an_unknown_preset() -> None:
     with pytest.raises(
-        ConfigError, match='unknown preset "tinny"; did you mean "tiny"\\?; there are: tiny, swift, small, base, big'
+        ConfigError,
+        match='unknown preset "tinny"; did you mean "tiny"\\?; there are: quick, tiny, swift, small, base, big',
     ):
         preset("tinny")
 
@@ -123,7 +133,7 @@ def test_a_toml_file(tmp_path: Path) -> None:
     assert config.text == tiny().text
 
 
-@pytest.mark.parametrize("name", ["tiny", "swift", "small", "base", "big"])
+@pytest.mark.parametrize("name", ["quick", "tiny", "swift", "small", "base", "big"])
 def test_there_and_back_through_json(tmp_path: Path, name: str) -> None:
     config = build_config(
         preset(name),
@@ -239,6 +249,9 @@ def test_all_faults_are_reported_at_once() -> None:
         ({"text": {"vocab_size": 0}}, ["text.vocab_size = 0"]),
         ({"text": {"character_coverage": 0.0}}, ["text.character_coverage = 0.0"]),
         ({"text": {"character_coverage": 1.1}}, ["text.character_coverage = 1.1"]),
+        ({"text": {"unit": "character", "tokenizer": "t.model"}}, ['text.unit = "character"', "text.tokenizer"]),
+        ({"text": {"unit": "character"}, "data": {"prepared": "p"}}, ['text.unit = "character"', "data.prepared"]),
+        ({"text": {"unit": "letter"}}, ["text.unit = 'letter': must be one of 'subword', 'character'"]),
         ({"decode": {"beam": 0}}, ["decode.beam = 0"]),
         ({"decode": {"alpha": -0.5}}, ["decode.alpha = -0.5: must be at least 0"]),
         ({"decode": {"extra_length": -1}}, ["decode.extra_length = -1: must be at least 0"]),

@@ -73,7 +73,13 @@ def parts_that_fit(texts: Sequence[str], tokenizer: Tokenizer, limit: int) -> li
 
 
 def best_of(several: list[Translation]) -> Translation:
-    """The first of the n best, with all of them as its alternatives."""
+    """The first of the n best, with all of them as its alternatives.
+
+    Raises:
+        DecodeError: the search found none, because no score was finite.
+    """
+    if not several:
+        raise DecodeError("no translation has a finite score: the model's weights are damaged or have diverged")
     return replace(several[0], alternatives=tuple(several)) if len(several) > 1 else several[0]
 
 

@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", nargs="?", type=Path, help="a TOML file, or a run folder's config.json")
     for option, what in _DATA.items():
         parser.add_argument(option, metavar="FILE", help=what)
-    parser.add_argument("--preset", help="tiny, swift, small, base or big (default without a config: tiny)")
+    parser.add_argument("--preset", help="quick, tiny, swift, small, base or big (default without a config: tiny)")
     parser.add_argument(
         "--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="change one setting; may be repeated"
     )

@@ -2,9 +2,10 @@
 
 import argparse
 import json
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from heed.cli.terminal import wrapped_command
 
 if TYPE_CHECKING:
     from heed.data.corpus import ParallelText
@@ -72,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         found = examination.to_dict() | ({"fixed": fixed.to_dict()} if fixed else {})
         print(json.dumps(found, ensure_ascii=False))
     elif fixed:
-        _print_fixed(fixed, args.fix)
+        _print_fixed(fixed, args)
     else:
         _print_verdict(examination, args)
     return 1 if examination.faults and not fixed else 0
@@ -109,8 +110,10 @@ def _print_report(examination: "Examination") -> None:
             print(f"  {line}")
         for example in finding.examples:
             _print_example(example, examination)
+    if examination.notes:
+        print("\nnot examined:" if examination.findings else "not examined:")
     for note in examination.notes:
-        print(f"\nnot examined: {note}")
+        print(f"  {note}")
     print()
 
 
@@ -126,6 +129,9 @@ def _print_example(example: "Example", examination: "Examination") -> None:
         print(f"  {file}, line {example.line}:\n    {_shortened(getattr(example, example.side))}")
     else:
         print(f"  line {example.line}:\n    {_shortened(example.source)}\n    {_shortened(example.target)}")
+    if example.other is not None:
+        other = example.other
+        print(f"  beside line {other.line}:\n    {_shortened(other.source)}\n    {_shortened(other.target)}")
 
 
 def _shortened(text: str) -> str:
@@ -136,7 +142,7 @@ def _shortened(text: str) -> str:
 
 def _print_verdict(examination: "Examination", args: argparse.Namespace) -> None:
     if not examination.faults:
-        print(f"healthy. Next: {_train_command(examination.text)}")
+        print(f"healthy. Next:\n{_split_command(examination.text, args)}")
         return
     names = ", ".join(fault.kind.name for fault in examination.faults)
     if examination.refused:
@@ -148,20 +154,21 @@ def _print_verdict(examination: "Examination", args: argparse.Namespace) -> None
         words += [word for value in values for word in (f"--{option}", value)]
     print(
         f"{count:,} of {examination.n_source:,} pairs are at fault ({names}).\n"
-        f"Next: {shlex.join([*words, '--fix', 'clean'])}"
+        f"Next:\n{wrapped_command([*words, '--fix', 'clean'])}"
     )
 
 
-def _print_fixed(fixed: "Fixed", out: Path) -> None:
+def _print_fixed(fixed: "Fixed", args: argparse.Namespace) -> None:
     from heed.data.doctor import KINDS
 
     for what, counts in (("dropped", fixed.dropped), ("repaired", fixed.repaired)):
-        print(f"{what}: {sum(counts.values()):,} pairs (lines and reasons in {out / f'{what}.tsv'})")
+        print(f"{what}: {sum(counts.values()):,} pairs (lines and reasons in {args.fix / f'{what}.tsv'})")
         for name, count in counts.items():
             print(f"  {KINDS[name].title:<47}{count:>10,}")
-    print(f"{fixed.kept:,} pairs left, examined again: healthy. Next: {_train_command(fixed.text)}")
+    print(f"{fixed.kept:,} pairs left, examined again: healthy. Next:\n{_split_command(fixed.text, args)}")
 
 
-def _train_command(text: "ParallelText") -> str:
-    target = ["--target", text.target] if text.target else []
-    return shlex.join(["heed", "train", "--source", text.source, *target, "--preset", "tiny", "--out", "runs/x"])
+def _split_command(text: "ParallelText", args: argparse.Namespace) -> str:
+    """What comes after a healthy corpus: held-out text; who has a test text needs some for validation only."""
+    words = ["heed", "split", "--source", text.source, *(["--target", text.target] if text.target else [])]
+    return wrapped_command([*words, *(["--test", "0"] if args.test_source else []), "--out", "data"])

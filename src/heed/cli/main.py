@@ -22,6 +22,7 @@ from heed.cli import (
     runs,
     score,
     shortlist,
+    split,
     train,
     translate,
 )
@@ -30,6 +31,7 @@ from heed.errors import ConfigError, HeedError
 VERBS = {
     "demo": demo,
     "doctor": doctor,
+    "split": split,
     "prepare": prepare,
     "train": train,
     "translate": translate,

@@ -36,7 +36,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", default="", metavar="FILE", help="its translation, line by line")
     parser.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="the folder to make")
     size = parser.add_mutually_exclusive_group()
-    size.add_argument("--preset", help="take the vocabulary size of tiny, swift, small, base or big (default: base)")
+    size.add_argument(
+        "--preset", help="take the vocabulary size of quick, tiny, swift, small, base or big (default: base)"
+    )
     size.add_argument("--vocab-size", type=int, metavar="N", help="pieces to learn, at most")
     size.add_argument("--tokenizer", metavar="FILE", help="a sentencepiece model to use instead of learning one")
     parser.add_argument("--learn-lines", type=int, metavar="N", help="lines of each file to learn the vocabulary from")

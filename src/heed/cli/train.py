@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", metavar="FOLDER", help="both, made ready by `heed prepare`")
     parser.add_argument("--valid-source", metavar="FILE", help="held-out text to judge the model by")
     parser.add_argument("--valid-target", metavar="FILE", help="its translation")
-    parser.add_argument("--preset", help="tiny, swift, small, base or big (default: base, the paper's)")
+    parser.add_argument("--preset", help="quick, tiny, swift, small, base or big (default: base, the paper's)")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="the run folder to make")
     parser.add_argument("--resume", type=Path, metavar="FOLDER", help="go on with the training in this run folder")
     parser.add_argument(

@@ -1,7 +1,7 @@
-"""A joint sub-word vocabulary (section 5.1), learnt and applied by sentencepiece.
+"""A joint vocabulary of both languages (section 5.1), learnt and applied by sentencepiece.
 
-Byte-pair encoding with byte fallback: a character the vocabulary lacks is spelt as its UTF-8 bytes, so
-nothing is ever unknown and `decode(encode(text)) == normalize(text)` for every text.
+Byte-pair encoding, or single characters, with byte fallback: a character the vocabulary lacks is spelt as its UTF-8
+bytes, so nothing is ever unknown and `decode(encode(text)) == normalize(text)` for every text.
 """
 
 import io
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import sentencepiece
@@ -54,8 +55,17 @@ class Tokenizer:
             )
 
     @classmethod
-    def learn(cls, lines: Iterable[str], vocab_size: int, character_coverage: float = 1.0) -> "Tokenizer":
-        """Learn at most `vocab_size` pieces from text; a small text may not have that many."""
+    def learn(
+        cls,
+        lines: Iterable[str],
+        vocab_size: int,
+        character_coverage: float = 1.0,
+        unit: Literal["subword", "character"] = "subword",
+    ) -> "Tokenizer":
+        """Learn at most `vocab_size` pieces from text; a small text may not have that many.
+
+        Of characters, the most frequent ones get a piece; the others are spelt in bytes.
+        """
         smallest = N_SPECIAL + 256 + 1
         if vocab_size < smallest:
             raise TokenizerError(
@@ -68,7 +78,7 @@ class Tokenizer:
             sentencepiece.SentencePieceTrainer.train(
                 sentence_iterator=chunks,
                 model_writer=model,
-                model_type="bpe",
+                model_type="bpe" if unit == "subword" else "char",
                 vocab_size=vocab_size,
                 hard_vocab_limit=False,
                 character_coverage=character_coverage,
@@ -125,8 +135,8 @@ class Tokenizer:
     def splits_at_spaces(self) -> bool:
         """Whether the ids of a line are those of its words, each encoded by itself.
 
-        So it is for what `learn` makes. A model from elsewhere may have pieces that reach over spaces, or look for
-        the most probable pieces of the line as a whole.
+        So it is for the sub-words `learn` makes. A model from elsewhere may have pieces that reach over spaces, or look
+        for the most probable pieces of the line as a whole. False for characters, too: a word is no unit of theirs.
         """
         trainer: dict[int, int | bytes] = {}
         normalizer: dict[int, int | bytes] = {}

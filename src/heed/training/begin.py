@@ -121,9 +121,10 @@ def _with_metric(config: Config, pairs: Pairs, say: Callable[[str], None]) -> Co
 def _vocabulary(config: Config, text: ParallelText, n_pairs: int, say: Callable[[str], None]) -> Tokenizer:
     if config.text.tokenizer:
         return Tokenizer.load(Path(config.text.tokenizer))
-    say(f"learning a joint vocabulary of {config.text.vocab_size:,} from {n_pairs:,} pairs ...")
+    characters = " characters" if config.text.unit == "character" else ""
+    say(f"learning a joint vocabulary of {config.text.vocab_size:,}{characters} from {n_pairs:,} pairs ...")
     lines = evenly_spaced_lines(text, n_pairs, config.text.learn_lines)
-    tokenizer = Tokenizer.learn(lines, config.text.vocab_size, config.text.character_coverage)
+    tokenizer = Tokenizer.learn(lines, config.text.vocab_size, config.text.character_coverage, config.text.unit)
     if len(tokenizer) < config.text.vocab_size:
         say(f"the text has only {len(tokenizer):,} pieces; the vocabulary has as many")
     return tokenizer

@@ -31,6 +31,7 @@ from heed.lock import FolderLock
 from heed.model.transformer import Transformer
 from heed.run import RunFolder, load_weights
 from heed.training import begin
+from heed.training.collapse import collapse_advice
 from heed.training.keeper import Keeper, Text
 from heed.training.lanes import n_lanes
 from heed.training.learner import NOTHING, Learner
@@ -284,6 +285,10 @@ class _Training:
             samples=[asdict(one) for one in found.samples],
             seconds=round(seconds, 2),
         )
+        # The first validation may come so early that the model has learnt nothing yet.
+        is_early = self.progress.best is None and self.progress.step < self.config.train.warmup_steps
+        if found.collapse and not is_early:
+            self.log.warn("\n".join((*found.collapse, collapse_advice(self.config))))
         return found
 
     # --- the end ------------------------------------------------------------------------------------------
@@ -302,16 +307,26 @@ class _Training:
         self.keeper.finish()
         best = self.keeper.best or {}
         by = self.criterion
+        if self.valid and not best:
+            raise TrainingError(
+                "no validation had a finite perplexity, so there is no model to translate with; begin again with a "
+                f"lower train.learning_rate_factor (it was {config.learning_rate_factor:g})"
+            )
         scores = f" (validation {by.label} {by.shown(best[by.key])})" if by.key in best else ""
         self.log.event(
             "end",
             f"done after {step:,} steps; translations will use {best.get('checkpoint', 'the last step')}{scores}\n"
-            f"next: heed translate --model {self.run.path} < input.txt > output.txt",
+            f"next: {self._next(best)}",
             step=step,
             reason=reason,
             best=best,
             peak_memory=peak_memory(self.workers.device),
         )
+
+    def _next(self, best: dict[str, Any]) -> str:
+        if best.get("perplexity", 0) > len(self.run.tokenizer):
+            return "see docs/learning.md: this model is worse than guessing"
+        return f"heed translate --model {self.run.path} < input.txt > output.txt"
 
     def _try_means(self) -> None:
         """Section 6.1: the mean of the last checkpoints competes with the best one, and so does a running mean."""

@@ -5,15 +5,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from heed.config import DecodeConfig
+from heed.errors import DecodeError
 from heed.evaluate import Criterion, score
 from heed.evaluate.criterion import BLEU
 from heed.model.transformer import Transformer
 from heed.text.tokenizer import Tokenizer
+from heed.training.collapse import signs_of_collapse
 from heed.training.stop import Interrupted
 from heed.training.workers import Workers
 from heed.translator import Translator
 
 _AT_ONCE = 100  # sentences between two looks at whether to stop
+_LARGEST_LOG_PERPLEXITY = 700.0  # above, its exponential overflows
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class Sample:
 class Validation:
     scores: dict[str, float]  # perplexity (per piece, not smoothed), BLEU, and what the run goes by, under their keys
     samples: tuple[Sample, ...] = ()
+    collapse: tuple[str, ...] = ()  # signs that the model has collapsed, one sentence each
 
     def better_than(self, other: "Validation | None", by: Criterion) -> bool:
         """By one criterion; perplexity decides between equals, as between the zeros of the first steps."""
@@ -67,14 +71,21 @@ def validate(
             for pair in translator.score(sources, references):
                 log_probability += pair.log_probability
                 n_tokens += pair.n_tokens
-            translations += [one.text for one in translator.translate(sources)]
+            try:
+                translations += [one.text for one in translator.translate(sources)]
+            except DecodeError:  # no finite score: the weights have overflowed
+                log_probability = -math.inf
+                translations += [""] * len(sources)
     finally:
         model.train(was_training)
     total, n_total = workers.sum(log_probability, n_tokens)
     shares = workers.gather(translations)
     translations = [shares[i % workers.size][i // workers.size] for i in range(len(pairs))]
+    if not math.isfinite(total):  # what such a model says is worth nothing, whatever it is
+        translations = [""] * len(pairs)
+    mean = -total / n_total  # maybe NaN
     references = [target for _, target in pairs]
-    scores = {"perplexity": math.exp(min(-total / n_total, 700.0))}
+    scores = {"perplexity": math.exp(mean) if mean < _LARGEST_LOG_PERPLEXITY else math.inf}
     for criterion in (BLEU, by):
         if criterion.metric is not None and criterion.key not in scores:
             scores[criterion.key] = score(criterion.metric, translations, references, resamples=0).value
@@ -82,4 +93,5 @@ def validate(
     samples = tuple(
         Sample(*pair, translation) for pair, translation in list(zip(pairs, translations, strict=True))[::every][:3]
     )
-    return Validation(scores, samples)
+    signs = signs_of_collapse(scores["perplexity"], len(tokenizer), references, translations)
+    return Validation(scores, samples, tuple(signs))
