@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.data.corpora import is_running
 from tests.processes import Started
 
 ROOT = Path(__file__).parents[1]
@@ -58,7 +59,7 @@ def test_a_process_left_behind_is_ended_and_told_of(tmp_path: Path) -> None:
     assert "2 passed, 1 deselected, 1 error" in said
     pid = (tmp_path / "pid").read_text()
     assert "this test has left processes behind" in said and f"{pid}: sleep 300" in said
-    assert not Path("/proc", pid).exists()
+    assert not is_running(int(pid))
 
 
 def test_nothing_outlives_a_test_run_that_is_killed(tmp_path: Path) -> None:
@@ -69,6 +70,6 @@ def test_nothing_outlives_a_test_run_that_is_killed(tmp_path: Path) -> None:
         process.send_signal(signal.SIGKILL)
         process.wait()
         deadline = time.monotonic() + 60
-        while (stat := Path("/proc", pid, "stat")).exists() and stat.read_text().split()[2] != "Z":
+        while is_running(int(pid)):
             assert time.monotonic() < deadline
             time.sleep(0.05)
