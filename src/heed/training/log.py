@@ -16,6 +16,8 @@ from heed.training.step import StepResult
 if TYPE_CHECKING:
     from heed.training.tensorboard import TensorBoard
 
+NOWHERE = open(os.devnull, "w", encoding="utf-8")  # a stream for what nobody is to read
+
 _FIRST_STEPS, _FIRST_SECONDS = 20, 5.0  # enough of either to tell the speed
 
 
