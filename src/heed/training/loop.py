@@ -33,7 +33,7 @@ from heed.training import begin
 from heed.training.keeper import Keeper, Text
 from heed.training.lanes import n_lanes
 from heed.training.learner import NOTHING, Learner
-from heed.training.log import NOWHERE, Log, gigabytes
+from heed.training.log import Log, Silence, gigabytes
 from heed.training.memory import fitting, free_memory, peak_memory, predicted_peak, used_memory
 from heed.training.precision import check_precision
 from heed.training.progress import Progress
@@ -464,6 +464,6 @@ def _valid_names(config: Config) -> str:
 def _log(events_path: Path | None, config: Config, workers: Workers, quiet: bool) -> Log:
     """Only the first process says anything, and nothing if it is to be quiet."""
     if not workers.leads:
-        return Log(None, config.train.max_steps, NOWHERE)
-    stream = NOWHERE if quiet else None
+        return Log(None, config.train.max_steps, Silence())
+    stream = Silence() if quiet else None
     return Log(events_path, config.train.max_steps, stream, tensorboard=config.train.tensorboard)
