@@ -46,13 +46,22 @@ def trained(lanes: int, dropout: float = 0.3) -> list[torch.Tensor]:
     return [weight.detach() for weight in made.model.parameters()]
 
 
-def test_what_is_learnt_is_the_same_every_time():
+@pytest.fixture(params=[1, 2])
+def threads(request):
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(1)
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3])
+def test_what_is_learnt_is_the_same_every_time(lanes, threads):
     """Bit for bit, whichever lane is quicker."""
-    first, second = trained(3), trained(3)
+    first, second = trained(lanes), trained(lanes)
     assert all(map(torch.equal, first, second))
+    assert torch.get_num_threads() == threads
 
 
-def test_lanes_drop_for_themselves():
+def test_lanes_drop_for_themselves(threads):
     one, two = trained(1), trained(2)
     assert not all(map(torch.equal, one, two))
     for mine, its in zip(trained(1, dropout=0.0), trained(2, dropout=0.0), strict=True):

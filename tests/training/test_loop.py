@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 import heed
 from heed.config import ModelConfig, TextConfig
@@ -57,6 +58,27 @@ def test_what_on_step_raises_ends_the_training_which_can_go_on(config: heed.Conf
     seen: list[int] = []
     assert heed.resume(tmp_path / "run", on_step=lambda step, result: seen.append(step), quiet=True).step == 4
     assert seen == [3, 4]
+
+
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_with_two_threads_a_resumed_run_is_the_same_run(config: heed.Config, tmp_path: Path, lanes: int) -> None:
+    """Byte for byte; the tests of the command run with one thread."""
+
+    def stop(step: int, result: object) -> None:
+        if step == 3:
+            raise KeyError("enough")
+
+    config = replace(config, train=replace(config.train, save_every=2, lanes=lanes))
+    torch.set_num_threads(2)
+    try:
+        whole = heed.train(config, tmp_path / "whole", quiet=True).path
+        with pytest.raises(KeyError, match="enough"):
+            heed.train(config, tmp_path / "broken", on_step=stop, quiet=True)
+        resumed = heed.resume(tmp_path / "broken", quiet=True).path
+    finally:
+        torch.set_num_threads(1)
+    names = [f"checkpoints/step-00000004/{group}.safetensors" for group in ("model", "optimizer")]
+    assert [(resumed / name).read_bytes() for name in names] == [(whole / name).read_bytes() for name in names]
 
 
 def test_settings_are_checked_before_anything_is_made(config: heed.Config, tmp_path: Path) -> None:
