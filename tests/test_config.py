@@ -312,3 +312,22 @@ def test_overrides_of_one_section_are_gathered_and_the_last_wins() -> None:
 def test_overrides_that_are_none(override: str) -> None:
     with pytest.raises(ConfigError, match=r"write it as section\.key=value, such as train\.max_steps=600"):
         parse_overrides([override])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (
+            {"train": {"max_steps": 5}},
+            "Config(train=...) must be a TrainConfig, not {'max_steps': 5}; "
+            "change one with replace(config.train, key=value)",
+        ),
+        ({"model": None}, "Config(model=...) must be a ModelConfig, not None"),
+        ({"decode": TrainConfig}, "Config(decode=...) must be a DecodeConfig, not <class 'heed.config.TrainConfig'>"),
+        ({"preset": 3}, "Config(preset=...) must be a str, not 3"),
+    ],
+)
+def test_a_config_is_made_of_its_sections(wrong, message):
+    with pytest.raises(TypeError) as caught:
+        Config(**wrong)
+    assert str(caught.value) == message

@@ -116,6 +116,12 @@ class Config:
     train: TrainConfig = field(default_factory=TrainConfig)
     decode: DecodeConfig = field(default_factory=DecodeConfig)
 
+    def __post_init__(self) -> None:
+        for name, section in get_type_hints(Config).items():
+            if not isinstance(given := getattr(self, name), section):
+                how = f"; change one with replace(config.{name}, key=value)" if isinstance(given, dict) else ""
+                raise TypeError(f"Config({name}=...) must be a {section.__name__}, not {given!r}{how}")
+
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 

@@ -1,7 +1,10 @@
 """What a translation is, whoever computes it: its request checked, long texts cut into parts, the parts joined."""
 
+import operator
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,20 +15,27 @@ from heed.text.normalize import normalize
 from heed.text.split import Part, split_to_fit
 from heed.text.tokenizer import Tokenizer
 
+START = "<s>"  # the label of the decoder's first input, which is no piece
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Attention:
     """Who looked at whom, one row per piece that looks: arrays of layers x heads x rows x columns.
 
     Both piece lists end in the end symbol. Row t of `decoder` and `cross` is the step that produced target
-    piece t; column t of `decoder` is the input of that step, the piece before it (column 0: the start).
+    piece t; column t of `decoder` is the input of that step, the piece before it: `target_inputs[t]`.
     """
 
     source_pieces: list[str]
     target_pieces: list[str]
-    encoder: NDArray[np.float32]
-    decoder: NDArray[np.float32]
-    cross: NDArray[np.float32]
+    encoder: NDArray[np.float32] = field(repr=False)
+    decoder: NDArray[np.float32] = field(repr=False)
+    cross: NDArray[np.float32] = field(repr=False)
+
+    @property
+    def target_inputs(self) -> list[str]:
+        """The labels of the columns of `decoder`: the start, then each target piece but the last."""
+        return [START, *self.target_pieces[:-1]]
 
 
 @dataclass(frozen=True)
@@ -34,13 +44,58 @@ class Translation:
 
     text: str
     score: float  # log-probability divided by the length penalty
-    log_probability: float
-    pieces: list[str]
-    source_pieces: list[str]
+    log_probability: float = field(repr=False)
+    pieces: list[str] = field(repr=False, hash=False)
+    source_pieces: list[str] = field(repr=False, hash=False)
     finished: bool = True  # False: the length limit came before the model's own end
     cuts: tuple[str, ...] = ()  # where a text over the model's limit was cut, for instance ("sentence end",)
-    alternatives: tuple["Translation", ...] = ()  # the n best, this one first, when more than one was asked for
-    attention: Attention | None = None
+    # The n best, this one first, when more than one was asked for.
+    alternatives: tuple["Translation", ...] = field(default=(), repr=False)
+    attention: Attention | None = field(default=None, repr=False, compare=False)
+
+
+def texts_of(given: Iterable[str], name: str) -> list[str]:
+    """Return the texts given as argument `name`.
+
+    Raises:
+        TypeError: this is not a list of strings.
+    """
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise TypeError(f"{name} must be a list of texts (str), not {_described(given)}")
+    texts = list(given)
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"{name}[{i}] must be a text (str), not {_described(text)}")
+    return texts
+
+
+def whole_number(given: Any, name: str) -> int:
+    """Return the integer given as argument `name`.
+
+    Raises:
+        TypeError: this is not an integer.
+    """
+    if isinstance(given, bool) or not hasattr(given, "__index__"):
+        raise TypeError(f"{name} must be a whole number (int), not {_described(given)}")
+    return operator.index(given)
+
+
+def real_number(given: Any, name: str) -> float:
+    """Return the number given as argument `name`.
+
+    Raises:
+        TypeError: this is not a number.
+    """
+    if isinstance(given, bool) or not isinstance(given, Real):
+        raise TypeError(f"{name} must be a number (float), not {_described(given)}")
+    return float(given)
+
+
+def _described(given: Any) -> str:
+    """A wrong argument for a message, which must not become long."""
+    shown = repr(given)
+    shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
+    return "None" if given is None else f"{type(given).__name__}: {shown}"
 
 
 def beam_and_alpha(
@@ -51,8 +106,9 @@ def beam_and_alpha(
     Raises:
         DecodeError: a request that contradicts itself.
     """
-    beam = decode.beam if beam is None else beam
-    alpha = decode.alpha if alpha is None else alpha
+    beam = decode.beam if beam is None else whole_number(beam, "beam")
+    alpha = decode.alpha if alpha is None else real_number(alpha, "alpha")
+    n_best = whole_number(n_best, "n_best")
     if beam < 1 or alpha < 0:
         raise DecodeError(f"beam = {beam}, alpha = {alpha}: beam must be at least 1, alpha at least 0")
     if n_best < 1 or (n_best > beam and not drawing):
@@ -62,8 +118,6 @@ def beam_and_alpha(
 
 def parts_that_fit(texts: Sequence[str], tokenizer: Tokenizer, limit: int) -> list[list[Part]]:
     """Each text's parts of at most `limit` pieces; of a blank text, none."""
-    if isinstance(texts, str):
-        raise TypeError("translate takes a list of texts, not one text")
     texts = [normalize(text) for text in texts]
     # Most texts fit, and counting the pieces of all at once is quick.
     return [

@@ -1,10 +1,13 @@
 """From texts to translations: order and count kept, whatever the texts."""
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,7 +31,16 @@ from heed.model.transformer import AttentionWeights, Transformer
 from heed.run import RunFolder
 from heed.symbols import EOS, PAD, UNK
 from heed.text.tokenizer import Tokenizer
-from heed.translation import Attention, Translation, beam_and_alpha, best_of, joined, parts_that_fit
+from heed.translation import (
+    Attention,
+    Translation,
+    beam_and_alpha,
+    best_of,
+    joined,
+    parts_that_fit,
+    texts_of,
+    whole_number,
+)
 
 # Source pieces of a batch, times its beam: larger batches are slower, their scores too large for the cores' own memory.
 _PIECES = 4096
@@ -72,6 +84,23 @@ class Translator:
         self._shortlist = shortlist
         self._made_of: Sequence[tuple[object, ...]] = []  # the weights that `_decoders` were made of
 
+    def __repr__(self) -> str:
+        config = self.models[0].config
+        several = f"{len(self.models)} models" if len(self.models) > 1 else "1 model"
+        ways = "".join([", int8" if self._int8 else "", ", shortlist" if self._shortlist is not None else ""])
+        return (
+            f"<Translator: {several}, {config.encoder_layers}+{config.decoder_layers} layers of width "
+            f"{config.d_model}, vocabulary of {len(self.tokenizer):,}, {self.device}{ways}>"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the decoders, which point to this process's weights: whoever gets the copy makes its own.
+
+        So does this one: PyTorch moves weights into shared memory when it hands them to another process.
+        """
+        self.__dict__.pop("_decoders", None)
+        return self.__dict__.copy()
+
     @cached_property
     def _decoders(self) -> list[IncrementalDecoder]:
         """Made when first needed: whoever only scores does without."""
@@ -107,7 +136,7 @@ class Translator:
 
     def fits(self, text: str) -> bool:
         """Is the text within the model's limit, so that it need not be translated in parts?"""
-        return len(self.tokenizer.encode_ids([text])[0]) <= self.models[0].config.max_length
+        return len(self.tokenizer.encode_ids(texts_of([text], "text"))[0]) <= self.models[0].config.max_length
 
     @torch.inference_mode()
     def translate(
@@ -122,6 +151,7 @@ class Translator:
         attention: bool = False,
         draft: Draft | None = None,
         first_number: int = 0,
+        progress: Callable[[int, int], None] | None = None,
     ) -> list[Translation]:
         """Translate texts, one line each.
 
@@ -134,10 +164,19 @@ class Translator:
             attention: also return every head's weights, of the first model.
             draft: who guesses ahead where one text is translated alone; it changes nothing but the time.
             first_number: number of the first text, which names its random stream.
+            progress: called with how many texts are done and how many there are, after each batch.
 
         Raises:
             DecodeError: a request that contradicts itself.
+            TypeError: an argument that is not what it should be.
         """
+        texts = texts_of(texts, "texts")
+        prefixes = None if prefixes is None else texts_of(prefixes, "prefixes")
+        first_number = whole_number(first_number, "first_number")
+        if sampling is not None and not isinstance(sampling, Sampling):
+            raise TypeError(f"sampling must be a heed.Sampling, not {type(sampling).__name__}")
+        if isinstance(draft, Translator):
+            raise TypeError("draft must be what `as_draft_of` returns: draft=small.as_draft_of(large)")
         if prefixes is not None and len(prefixes) != len(texts):
             raise DecodeError(f"{len(texts)} texts, but {len(prefixes)} prefixes; give one for each, or none")
         if draft is not None and self._shortlist is not None:
@@ -153,7 +192,10 @@ class Translator:
         numbers = [first_number + i for i, text_parts in enumerate(parts) for _ in text_parts]
         part_prefixes = None if prefixes is None else [prefixes[number - first_number] for number in numbers]
 
-        found = self._translate_parts(flat, numbers, beam, alpha, n_best, sampling, part_prefixes, attention, draft)
+        on_parts = _counting(numbers, len(texts), progress or (lambda done, total: None))
+        found = self._translate_parts(
+            flat, numbers, beam, alpha, n_best, sampling, part_prefixes, attention, draft, on_parts
+        )
         return joined(parts, found)
 
     @torch.inference_mode()
@@ -164,7 +206,9 @@ class Translator:
 
         Raises:
             DecodeError: unequal numbers, or a side longer than the model's limit.
+            TypeError: not two lists of texts.
         """
+        sources, targets = texts_of(sources, "sources"), texts_of(targets, "targets")
         if len(sources) != len(targets):
             raise DecodeError(f"{len(sources)} sources, but {len(targets)} targets")
         limit = self.models[0].config.max_length
@@ -203,8 +247,12 @@ class Translator:
         prefixes: list[str] | None,
         attention: bool,
         draft: Draft | None,
+        on_parts: Callable[[list[int]], None],
     ) -> list[Translation]:
-        """Texts that fit, sorted into batches of similar length and put back in order."""
+        """Texts that fit, sorted into batches of similar length and put back in order.
+
+        `on_parts` is called after each batch with its texts' numbers.
+        """
         ids = self.tokenizer.encode_ids(texts)
         forced = None if prefixes is None else self.tokenizer.encode_ids(prefixes)
         lengths = np.array([len(one) + 1 for one in ids], dtype=np.int64)
@@ -247,7 +295,11 @@ class Translator:
         # The longest first: what is left to the end should be short, or one core works and the others wait.
         batches = [order[begin:end].tolist() for begin, end in zip(bounds, bounds[1:], strict=False)][::-1]
         small_steps = self.models[0].config.d_model <= _SMALL
-        several = side_by_side(translate_batch, batches, lanes, small_steps)
+        translated = iter(batches)
+        several = side_by_side(
+            *(translate_batch, batches, lanes, small_steps),
+            on_result=lambda result: on_parts([numbers[i] for i in next(translated)]),
+        )
         numbered = zip((i for rows in batches for i in rows), (one for those in several for one in those), strict=True)
         return [one for _, one in sorted(numbered, key=lambda item: item[0])]
 
@@ -284,6 +336,21 @@ class Translator:
         return Attention(pieces([*source, EOS]), pieces([*target, EOS]), encoder, decoder, cross)
 
 
+def _counting(numbers: list[int], n_texts: int, progress: Callable[[int, int], None]) -> Callable[[list[int]], None]:
+    """Turn numbers of texts, one for each part that is translated, into calls of `progress`."""
+    left = Counter(numbers)  # parts, of each text that is not blank
+    n_done = n_texts - len(left)
+
+    def on_parts(translated: list[int]) -> None:
+        nonlocal n_done
+        for number in translated:
+            left[number] -= 1
+            n_done += left[number] == 0
+        progress(n_done, n_texts)
+
+    return on_parts
+
+
 def load(*paths: str | Path, checkpoint: str = "best", int8: bool = False, shortlist: bool = False) -> Translator:
     """The translator in a run folder; several folders of one vocabulary make an ensemble.
 
@@ -297,9 +364,15 @@ def load(*paths: str | Path, checkpoint: str = "best", int8: bool = False, short
         ConfigError: `int8` where there are no C kernels.
         CheckpointError: a folder is missing or damaged.
         DecodeError: the folders have different vocabularies.
+        TypeError: an argument that is not what it should be.
     """
     if not paths:
         raise TypeError("load needs at least one run folder")
+    for path in paths:
+        if not isinstance(path, (str, PathLike)):
+            raise TypeError(f'load takes folders one by one, as in load("runs/x", "runs/y"), not {path!r}')
+    if not isinstance(checkpoint, str):
+        raise TypeError(f'checkpoint must be "best", "last" or a name such as "step-00000500", not {checkpoint!r}')
     runs = [RunFolder.open(Path(path)) for path in paths]
     for run in runs[1:]:
         if run.tokenizer.model != runs[0].tokenizer.model:

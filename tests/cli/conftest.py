@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import Started
+
 COMMAND = str(Path(sys.executable).with_name("heed"))
 # One thread is quickest for a minute model; nothing from the terminal or the settings the tests run in.
 _NOT_OURS = {"COLUMNS", "FORCE_COLOR", "NO_COLOR", "TERM", "PYTHONUNBUFFERED"}
@@ -66,10 +68,10 @@ def heed(*arguments: object, given: str | bytes = b"", timeout: float = 120) -> 
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def started(*arguments: object, **streams: object) -> subprocess.Popen[bytes]:
+def started(*arguments: object, **streams: object) -> Started[bytes]:
     """Begin to run the command, with a pipe for each stream not given."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
-    return subprocess.Popen([COMMAND, *map(str, arguments)], env=ENVIRONMENT, **pipes)  # type: ignore[call-overload, no-any-return]
+    return Started([COMMAND, *map(str, arguments)], env=ENVIRONMENT, **pipes)  # type: ignore[call-overload]
 
 
 def on_a_terminal(*arguments: object) -> list[str]:

@@ -87,13 +87,13 @@ def test_without_data_the_built_in_corpus_and_no_folder_left(tmp_path: Path) -> 
 
 def test_ctrl_c_leaves_no_process_behind(train_arguments: list[object], tmp_path: Path) -> None:
     words = [*train_arguments[1:], *SETTINGS, "--steps", 100000, "--folder", tmp_path / "check"]
-    process = started("check-resume", *words)
     events = tmp_path / "check" / "straight" / "events.jsonl"
-    while not events.exists():
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    with started("check-resume", *words) as process:
+        while not events.exists():
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert err.decode().splitlines()[-1] == "heed check-resume: stopped"
     told = events.read_bytes()

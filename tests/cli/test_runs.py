@@ -45,12 +45,11 @@ def folder(trained: Trained, train_arguments: list[object], tmp_path_factory: py
     assert done.code == 0, done.err
     for name, number in (("interrupted", signal.SIGTERM), ("died", signal.SIGKILL)):
         run = runs / "a" / "b" / name
-        process = started(
-            *train_arguments, "--out", run, *settings(train__max_steps=100_000), stderr=subprocess.DEVNULL
-        )
-        wait_for_step(run, process, 30)
-        process.send_signal(number)
-        process.communicate(timeout=60)
+        words = [*train_arguments, "--out", run, *settings(train__max_steps=100_000)]
+        with started(*words, stderr=subprocess.DEVNULL) as process:
+            wait_for_step(run, process, 30)
+            process.send_signal(number)
+            process.communicate(timeout=60)
     return runs
 
 

@@ -166,10 +166,10 @@ def test_ctrl_c_saves_and_resuming_ends_as_if_nothing_had_happened(
     names += ("valid_source", "valid.src"), ("valid_target", "valid.tgt")
     toml = 'preset = "tiny"\n[data]\n' + "".join(f'{key} = "{corpus / name}"\n' for key, name in names)
     (tmp_path / "run.toml").write_text(toml + "[train]\nmax_steps = 7\nadam_epsilon = 1e-9\n", encoding="utf-8")
-    process = started("train", tmp_path / "run.toml", "--out", tmp_path / "run", *settings(**changes))
-    seen = lines_until(process, b"step 3/150")
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    with started("train", tmp_path / "run.toml", "--out", tmp_path / "run", *settings(**changes)) as process:
+        seen = lines_until(process, b"step 3/150")
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
     said = (seen + err).decode()
     assert process.returncode == 130, said
     assert out == b""

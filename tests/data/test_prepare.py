@@ -23,6 +23,7 @@ from heed.errors import CheckpointError, DataError
 from heed.symbols import EOS
 from heed.text.tokenizer import Tokenizer
 from tests.data.corpora import children, contents, is_running, random_lines, write_pair
+from tests.processes import Started
 
 MANY = 30_000  # enough for worker processes to be started
 
@@ -335,12 +336,11 @@ def command(tmp_path: Path, words: Tokenizer, text: ParallelText, folder: Path) 
 
 @pytest.mark.timeout(60)  # orphans are waited for in vain
 def test_workers_end_with_the_process_that_started_them(tmp_path: Path, words: Tokenizer, many: ParallelText) -> None:
-    process = subprocess.Popen(command(tmp_path, words, many, tmp_path / "store"))
-    while len(workers := children(process.pid)) < 2:
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.kill()
-    process.wait()
+    with Started(command(tmp_path, words, many, tmp_path / "store")) as process:
+        while len(workers := children(process.pid)) < 2:
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.kill()
     while any(map(is_running, workers)):
         time.sleep(0.01)
     assert not (tmp_path / "store").exists()

@@ -6,25 +6,25 @@ from pathlib import Path
 
 from tests.cli.conftest import COMMAND, ENVIRONMENT
 from tests.faults.conftest import Training
+from tests.processes import Started
 
 
 def test_a_reader_who_leaves_stops_no_training(training: Training, tmp_path: Path) -> None:
     """As in `heed train ... 2>&1 | head -1`."""
     run = tmp_path / "run"
-    process = subprocess.Popen(
-        [COMMAND, *training.arguments, "--out", run], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
-    assert process.stdout is not None
-    process.stdout.readline()
-    process.stdout.close()
-    assert process.wait(timeout=60) == 0
+    command = [COMMAND, *training.arguments, "--out", run]
+    with Started(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(timeout=60) == 0
     training.assert_finished(run)
 
 
 def test_with_nohup_a_closed_terminal_stops_no_training(training: Training, tmp_path: Path) -> None:
     run = tmp_path / "run"
     command = ["nohup", COMMAND, *training.arguments, "--out", run, "--set", "train.max_steps=40"]
-    with subprocess.Popen(
+    with Started(
         command, env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     ) as process:
         assert process.stderr is not None

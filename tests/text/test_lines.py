@@ -2,6 +2,7 @@ import gzip
 import io
 import os
 import random
+import subprocess
 import sys
 from pathlib import Path
 
@@ -91,12 +92,28 @@ def test_a_folder(tmp_path: Path, name: str) -> None:
         read(tmp_path / name)
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="everything is readable for this user")
+READ = """
+import os
+from heed.errors import DataError
+from heed.text.lines import read_lines
+if os.geteuid() == 0:
+    os.setuid(65534)  # root may read everything, so read as nobody
+print(*read_lines("readable"))
+try:
+    print(*read_lines("text"))
+except DataError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs users and permissions")
 def test_an_unreadable_file(tmp_path: Path) -> None:
-    (tmp_path / "text").write_bytes(b"x\n")
-    (tmp_path / "text").chmod(0)
-    with pytest.raises(DataError, match="text: cannot be read"):
-        read(tmp_path / "text")
+    tmp_path.chmod(0o755)
+    for name, mode in (("readable", 0o644), ("text", 0)):
+        (tmp_path / name).write_bytes(b"x\n")
+        (tmp_path / name).chmod(mode)
+    done = subprocess.run([sys.executable, "-c", READ], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("x\ntext: cannot be read (Permission denied)\n", "")
 
 
 def test_a_damaged_gzip_file(tmp_path: Path) -> None:

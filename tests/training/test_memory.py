@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from heed.config import Config, ModelConfig, TrainConfig, build_config, tiny
+from heed.kernels.library import library
 from heed.kernels.sentences import LONGEST
 from heed.training.memory import fitting, kept_floats, predicted_peak
 from tests.cli.conftest import COMMAND, ENVIRONMENT, write_lines
@@ -120,9 +121,14 @@ def test_kept_floats_are_what_autograd_keeps() -> None:
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         smoothed, _ = BatchLoss(model, 0.1)(batch.src_BS, batch.tgt_in_BT, batch.tgt_out_BT)
     assert smoothed.requires_grad
-    assert sum(storage.nbytes() for storage in kept.values()) == pytest.approx(
-        4 * kept_floats(config, length) * n * length, rel=0.1
+    n_bytes, predicted = (
+        sum(storage.nbytes() for storage in kept.values()),
+        4 * kept_floats(config, length) * n * length,
     )
+    if library() is None:  # PyTorch's own attention keeps no weights
+        assert n_bytes < 1.1 * predicted
+    else:
+        assert n_bytes == pytest.approx(predicted, rel=0.1)
 
 
 def test_the_smallest_portion_holds_the_longest_sentence() -> None:

@@ -1,6 +1,5 @@
 """`train.ema_decay`, beside a mean written out."""
 
-
 import numpy as np
 import pytest
 import torch

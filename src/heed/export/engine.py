@@ -27,7 +27,7 @@ from heed.config import Config, DecodeConfig
 from heed.decode.penalty import length_penalty
 from heed.symbols import EOS, PAD
 from heed.text.tokenizer import Tokenizer
-from heed.translation import Translation, beam_and_alpha, best_of, joined, parts_that_fit
+from heed.translation import Translation, beam_and_alpha, best_of, joined, parts_that_fit, texts_of
 
 _NO_PENALTY = 1e-9  # 0 is taken for leave to stop at the first finished hypothesis
 _SENTENCES = 32  # in a batch: enough for the matrix products, and short waits for the longest translation
@@ -72,6 +72,7 @@ class Engine:
         Raises:
             DecodeError: a request that contradicts itself.
         """
+        texts = texts_of(texts, "texts")
         beam, alpha = beam_and_alpha(self.decode, beam, alpha, n_best)
         parts = parts_that_fit(texts, self.tokenizer, self.config.model.max_length)
         ids = self.tokenizer.encode_ids([part.text for text_parts in parts for part in text_parts])

@@ -1,6 +1,7 @@
 """What a training says: one JSON line per event in the run folder, and a bar or plain lines for people."""
 
 import errno
+import io
 import json
 import math
 import os
@@ -17,6 +18,13 @@ if TYPE_CHECKING:
     from heed.training.tensorboard import TensorBoard
 
 _FIRST_STEPS, _FIRST_SECONDS = 20, 5.0  # enough of either to tell the speed
+
+
+class Silence(io.StringIO):
+    """A stream that keeps nothing of what is written to it."""
+
+    def write(self, text: str, /) -> int:
+        return len(text)
 
 
 class Log:

@@ -6,10 +6,10 @@ a training goes through the same loop: what only one of them knows, it tells the
 """
 
 import math
-import os
 import sys
 import textwrap
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -35,11 +35,11 @@ from heed.training.collapse import collapse_advice
 from heed.training.keeper import Keeper, Text
 from heed.training.lanes import n_lanes
 from heed.training.learner import NOTHING, Learner
-from heed.training.log import Log, gigabytes
+from heed.training.log import Log, Silence, gigabytes
 from heed.training.memory import fitting, free_memory, peak_memory, predicted_peak, used_memory
 from heed.training.precision import check_precision
 from heed.training.progress import Progress
-from heed.training.step import train_step
+from heed.training.step import StepResult, train_step
 from heed.training.stop import Interrupted, StopRequest
 from heed.training.tensorboard import check_tensorboard
 from heed.training.validate import Validation, validate
@@ -56,17 +56,27 @@ class Outcome:
     best: dict[str, Any] | None
 
 
-def train(config: Config, out: str | Path) -> Outcome:
+OnStep = Callable[[int, StepResult], None]
+
+
+def train(config: Config, out: str | Path, *, on_step: OnStep | None = None, quiet: bool = False) -> Outcome:
     """Train from text files into a new run folder.
+
+    Args:
+        on_step: called after each update with its number and result, in the first process only.
+        quiet: say nothing on standard error; `events.jsonl` in the run folder has it all.
 
     Raises:
         ConfigError, DataError, TokenizerError: and nothing is left behind.
         CheckpointError: the folder exists already.
         TrainingError: the loss is no longer a number.
+        TypeError: `config` is not a `Config`.
     """
-    out = Path(out)
+    if not isinstance(config, Config):
+        raise TypeError(f'config must be a heed.Config, such as heed.preset("tiny"), not {config!r}')
+    config, out = build_config(config), Path(out)
     with all_workers() as workers:
-        say = _log(None, config, workers).say
+        say = _log(None, config, workers, quiet).say
         with workers.agreeing():  # machines may differ
             check_precision(config.train.precision, workers.device, say)
         if config.train.tensorboard:
@@ -78,24 +88,37 @@ def train(config: Config, out: str | Path) -> Outcome:
         with workers.agreeing():
             if workers.leads and not going_on:
                 lock = begin.make_run(config, out, say)
-        return _go_on(out, workers, going_on, lock=lock)
+        return _go_on(out, workers, going_on, lock, on_step=on_step, quiet=quiet)
 
 
-def resume(out: str | Path, *, max_steps: int | None = None, patience: int | None = None) -> Outcome:
+def resume(
+    out: str | Path,
+    *,
+    max_steps: int | None = None,
+    patience: int | None = None,
+    on_step: OnStep | None = None,
+    quiet: bool = False,
+) -> Outcome:
     """Go on with a training where its newest whole checkpoint stands, for longer than first planned if asked to.
 
-    Nothing else of a run can change: it would be another run.
+    Nothing else of a run can change: it would be another run. `on_step` and `quiet` are those of `train`.
     """
     longer = {key: n for key, n in (("max_steps", max_steps), ("patience", patience)) if n is not None}
     with all_workers() as workers:
         with workers.agreeing():
             config = RunFolder.open(Path(out)).config
-            check_precision(config.train.precision, workers.device, _log(None, config, workers).say)
-        return _go_on(Path(out), workers, restore=True, longer=longer)
+            check_precision(config.train.precision, workers.device, _log(None, config, workers, quiet).say)
+        return _go_on(Path(out), workers, restore=True, longer=longer, on_step=on_step, quiet=quiet)
 
 
 def _go_on(
-    out: Path, workers: Workers, restore: bool, lock: FolderLock | None = None, longer: dict[str, int] | None = None
+    out: Path,
+    workers: Workers,
+    restore: bool,
+    lock: FolderLock | None = None,
+    longer: dict[str, int] | None = None,
+    on_step: OnStep | None = None,
+    quiet: bool = False,
 ) -> Outcome:
     """Train in a run folder that is there, in all processes."""
     try:
@@ -109,7 +132,8 @@ def _go_on(
             if longer:
                 run.config = build_config(run.config, ("resume", {"train": longer}))
             store, valid = begin.open_corpus(run), begin.read_validation(run.config)
-        return _Training(run, store, valid, workers).go_on(restore)
+        log = _log(run.events_path, run.config, workers, quiet)
+        return _Training(run, store, valid, workers, log, on_step).go_on(restore)
     finally:
         if lock is not None:
             lock.release()
@@ -118,7 +142,15 @@ def _go_on(
 class _Training:
     """One run, in the making."""
 
-    def __init__(self, run: RunFolder, store: PairStore, valid: begin.Pairs, workers: Workers) -> None:
+    def __init__(
+        self,
+        run: RunFolder,
+        store: PairStore,
+        valid: begin.Pairs,
+        workers: Workers,
+        log: Log,
+        on_step: OnStep | None,
+    ) -> None:
         config = run.config
         self.run, self.config, self.store, self.workers = run, config, store, workers
         self.valid = [pair for pair in valid if self._fits(pair)]
@@ -126,7 +158,7 @@ class _Training:
         self.criterion = criterion(config.train.metric, [target for _, target in valid])
         lengths = store.source.lengths, store.target.lengths
         self.plan = BatchPlan(*lengths, config.train.batch_tokens, config.train.seed, config.model.max_length)
-        self.log = _log(run.events_path, config, workers)
+        self.log, self.on_step = log, on_step
         self.stop = StopRequest()
         self.learner = Learner(config, len(run.tokenizer), workers)
         self.n_parameters = sum(parameter.numel() for parameter in self.learner.model.parameters())
@@ -201,6 +233,8 @@ class _Training:
         else:
             self._leave_out(step, pairs)
         self.log.step(step, result, self.config.train.log_every)
+        if self.on_step is not None and self.workers.leads:
+            self.on_step(step, result)
 
     def _micro_batches(self, pairs: NDArray[np.integer[Any]]) -> list[Batch]:
         """This process's share of a batch, in as many portions as every other process's."""
@@ -449,8 +483,9 @@ def _valid_names(config: Config) -> str:
     return " and ".join(given) or "data.valid_source, which is empty"
 
 
-def _log(events_path: Path | None, config: Config, workers: Workers) -> Log:
-    """Only the first process says anything."""
+def _log(events_path: Path | None, config: Config, workers: Workers, quiet: bool) -> Log:
+    """Only the first process says anything, and nothing if it is to be quiet."""
     if not workers.leads:
-        return Log(None, config.train.max_steps, open(os.devnull, "w", encoding="utf-8"))
-    return Log(events_path, config.train.max_steps, tensorboard=config.train.tensorboard)
+        return Log(None, config.train.max_steps, Silence())
+    stream = Silence() if quiet else None
+    return Log(events_path, config.train.max_steps, stream, tensorboard=config.train.tensorboard)
