@@ -18,11 +18,13 @@ from heed.errors import CheckpointError, ConfigError, DataError
 from heed.lock import FolderLock
 from heed.run import RunFolder
 from heed.text.tokenizer import Tokenizer
+from heed.training.memory import check_model_fits
+from heed.training.workers import Workers
 
 Pairs = list[tuple[str, str]]
 
 
-def make_run(config: Config, out: Path, say: Callable[[str], None]) -> FolderLock:
+def make_run(config: Config, out: Path, workers: Workers, say: Callable[[str], None]) -> FolderLock:
     """A new run folder with vocabulary and corpus, there whole or not at all; returns its lock, held.
 
     Raises:
@@ -44,6 +46,7 @@ def make_run(config: Config, out: Path, say: Callable[[str], None]) -> FolderLoc
             "nothing to train on: give --source and --target (data.train_source, data.train_target), "
             "or --data with a folder made by `heed prepare`"
         )
+    check_model_fits(config, len(tokenizer), workers)
     try:
         with new_folder_alone(out) as (folder, lock):
             RunFolder.refuse_existing(out)  # that was minutes ago

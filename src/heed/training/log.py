@@ -233,7 +233,3 @@ def duration(seconds: float) -> str:
     if seconds < 3600:
         return f"{seconds // 60}:{seconds % 60:02d} min"
     return f"{seconds // 3600}:{seconds % 3600 // 60:02d} h"
-
-
-def gigabytes(n_bytes: float) -> str:
-    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.0f} MB"

@@ -33,7 +33,7 @@ from heed.training import begin
 from heed.training.keeper import Keeper, Text
 from heed.training.lanes import n_lanes
 from heed.training.learner import NOTHING, Learner
-from heed.training.log import Log, gigabytes
+from heed.training.log import Log
 from heed.training.memory import fitting, free_memory, peak_memory, predicted_peak, used_memory
 from heed.training.precision import check_precision
 from heed.training.progress import Progress
@@ -42,6 +42,7 @@ from heed.training.stop import Interrupted, StopRequest
 from heed.training.tensorboard import check_tensorboard
 from heed.training.validate import Validation, validate
 from heed.training.workers import Workers, all_workers, is_restart
+from heed.wording import gigabytes
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def train(config: Config, out: str | Path) -> Outcome:
         lock = None
         with workers.agreeing():
             if workers.leads and not going_on:
-                lock = begin.make_run(config, out, _log(None, config, workers).say)
+                lock = begin.make_run(config, out, workers, _log(None, config, workers).say)
         return _go_on(out, workers, going_on, lock=lock)
 
 
