@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from heed.errors import DataError
 from heed.text.lines import decode_lines, read_lines
 
-
 Give = Callable[[bytes], None]
 
 

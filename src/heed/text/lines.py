@@ -76,7 +76,7 @@ def text_bytes(stream: io.BufferedReader, path: str | Path) -> io.BufferedReader
     """
     is_packed = stream.peek(_SAMPLE).startswith(b"\x1f\x8b")
     if is_packed or str(path).endswith(".gz"):
-        stream = io.BufferedReader(gzip.GzipFile(fileobj=stream), 1 << 20)  # type: ignore[arg-type]
+        stream = io.BufferedReader(gzip.GzipFile(fileobj=stream), 1 << 20)
     sample = stream.peek(_SAMPLE)[:_SAMPLE]
     for signature, kind in _ARCHIVES.items():
         if sample.startswith(signature):
