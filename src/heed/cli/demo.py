@@ -19,8 +19,9 @@ HELP = "train a small English-German translator on built-in data, and try it"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Train the tiny model on English-German sentences made by a grammar that comes with heed, score it on\n"
-        "sentences it has never seen, translate a few more, and look at its attention. A few minutes on two cores."
+        "Train the tiny model on English-German sentences made by a grammar that comes\n"
+        "with heed, score it on sentences it has never seen, translate a few more, and\n"
+        "look at its attention. A few minutes on two cores."
     )
     parser.epilog = "examples:\n  heed demo\n  heed demo --folder somewhere/else --seed 2"
     parser.add_argument("--folder", type=Path, default=Path("runs"), help="where to put data and run (default: runs)")

@@ -20,6 +20,7 @@ from heed.run import RunFolder
 from heed.text.tokenizer import Tokenizer
 from heed.training.memory import check_model_fits
 from heed.training.workers import Workers
+from heed.wording import counted
 
 Pairs = list[tuple[str, str]]
 
@@ -56,6 +57,20 @@ def make_run(config: Config, out: Path, workers: Workers, say: Callable[[str], N
     except OSError as error:
         raise CheckpointError(f"{out}: cannot be written ({error.strerror})") from error
     return lock
+
+
+def few_pairs(preset: str, n_pairs: int) -> str:
+    """Say so if there are too few pairs for the preset, and what to do; nothing if there are enough."""
+    if n_pairs < 10_000:
+        return (
+            f"only {counted(n_pairs, 'pair')}: expect the model to learn them by heart and little else.\n"
+            "Tens of thousands are a start, with --preset tiny or swift"
+        )
+    if preset in ("small", "base", "big") and n_pairs < 200_000:
+        return f"{n_pairs:,} pairs are few for {preset}: think of --preset tiny or swift"
+    if preset in ("base", "big") and n_pairs < 1_000_000:
+        return f"{n_pairs:,} pairs are few for {preset}: think of --preset small"
+    return ""
 
 
 def remake_corpus(run: RunFolder) -> None:
@@ -111,7 +126,7 @@ def read_validation(config: Config) -> Pairs:
 def _vocabulary(config: Config, text: ParallelText, n_pairs: int, say: Callable[[str], None]) -> Tokenizer:
     if config.text.tokenizer:
         return Tokenizer.load(Path(config.text.tokenizer))
-    say(f"learning a joint vocabulary of {config.text.vocab_size:,} from {n_pairs:,} pairs ...")
+    say(f"learning a joint vocabulary of {config.text.vocab_size:,} from {counted(n_pairs, 'pair')} ...")
     lines = evenly_spaced_lines(text, n_pairs, config.text.learn_lines)
     tokenizer = Tokenizer.learn(lines, config.text.vocab_size, config.text.character_coverage)
     if len(tokenizer) < config.text.vocab_size:

@@ -42,7 +42,7 @@ from heed.training.stop import Interrupted, StopRequest
 from heed.training.tensorboard import check_tensorboard
 from heed.training.validate import Validation, validate
 from heed.training.workers import Workers, all_workers, is_restart
-from heed.wording import gigabytes
+from heed.wording import counted, gigabytes, perplexity
 
 
 @dataclass(frozen=True)
@@ -255,6 +255,7 @@ class _Training:
             self.progress = replace(before, validated_step=step, validations_since_best=0)
 
     def _validate(self, model: Transformer, name: str) -> Validation:
+        self.log.validating()
         began = time.monotonic()
         found = validate(
             model, self.run.tokenizer, self.valid, self.config.decode, self.workers, lambda: self.stop.asked
@@ -269,7 +270,7 @@ class _Training:
         )
         self.log.event(
             "validation",
-            f"validation at {name}: perplexity {found.perplexity:.2f}, BLEU {found.bleu:.2f}{samples}",
+            f"validation at {name}: perplexity {perplexity(found.perplexity)}, BLEU {found.bleu:.2f}{samples}",
             step=self.progress.step,
             of=name,
             perplexity=found.perplexity if math.isfinite(found.perplexity) else None,
@@ -287,7 +288,7 @@ class _Training:
         if reason == "early":
             self.log.event(
                 "early_stop",
-                f"stopping early: {config.patience} validations without a better one (train.patience)",
+                f"stopping early: {counted(config.patience, 'validation')} without a better one (train.patience)",
                 step=step,
             )
         self._try_means()
@@ -296,7 +297,8 @@ class _Training:
         scores = f" (validation BLEU {best['bleu']:.2f})" if "bleu" in best else ""
         self.log.event(
             "end",
-            f"done after {step:,} steps; translations will use {best.get('checkpoint', 'the last step')}{scores}\n"
+            f"done after {counted(step, 'step')}; "
+            f"translations will use {best.get('checkpoint', 'the last step')}{scores}\n"
             f"next: heed translate --model {self.run.path} < input.txt > output.txt",
             step=step,
             reason=reason,
@@ -338,7 +340,8 @@ class _Training:
         self.log.event(
             "start",
             f"{config.preset}: {self.n_parameters / 1e6:.1f} M parameters, vocabulary {len(self.run.tokenizer):,}; "
-            f"{len(store) - self.plan.n_long:,} pairs in {len(self.plan):,} batches an epoch; "
+            f"{counted(len(store) - self.plan.n_long, 'pair')} in {counted(len(self.plan), 'batch', 'batches')} "
+            "an epoch; "
             f"run folder {self.run.path}",
             step=self.progress.step,
             max_steps=config.train.max_steps,
@@ -348,12 +351,15 @@ class _Training:
             batches_per_epoch=len(self.plan),
             processes=self.workers.size,
         )
+        if self.progress.step == 0 and (advice := begin.few_pairs(config.preset, len(store))):
+            self.log.say(advice)
         if self.workers.device.type == "cpu" and library() is None:
             self.log.say(
                 "without the C kernels (no compiler such as gcc, or HEED_KERNELS=off): slower by a quarter or so"
             )
         left_out = [
-            f"{count:,} pairs {what} (lines {', '.join(map(str, lines))}{', ...' if count > len(lines) else ''})"
+            f"{counted(count, 'pair')} {what} ({'line' if count == 1 else 'lines'} "
+            f"{', '.join(map(str, lines))}{', ...' if count > len(lines) else ''})"
             for count, lines, what in (
                 (len(store.blank_lines), store.blank_lines[:3].tolist(), "with a blank side"),
                 (
@@ -367,7 +373,9 @@ class _Training:
         if left_out:
             self.log.warn(f"not trained on: {'; '.join(left_out)}")
         if self.n_long_valid:
-            self.log.warn(f"not validated on: {self.n_long_valid:,} pairs longer than {config.model.max_length} pieces")
+            self.log.warn(
+                f"not validated on: {counted(self.n_long_valid, 'pair')} longer than {config.model.max_length} pieces"
+            )
         if self.progress.step == 0 and self.valid and config.data.train_source and self.workers.leads:
             shared = overlap(ParallelText(config.data.train_source, config.data.train_target), self.valid)
             if shared:
