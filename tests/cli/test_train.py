@@ -118,11 +118,12 @@ def test_on_a_terminal_there_is_a_bar(train_arguments: list[object], tmp_path: P
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
     assert b"\x1b[" in seen
     assert "━" in text
-    bars = re.findall(r"20/20 [^\r\n]*loss [\d.]+ ppl [\d.e+]+ lr \S+ [\d,]+ tok/s [^\r\n]* left", text)
+    bars = re.findall(r"20/20 [^\r\n]*loss +[\d.]+ ppl +[\d.e+]+ +[\d,]+ tok/s [^\r\n]* left", text)
     assert bars and max(map(len, bars)) <= 80
     assert text.index("done after 20 steps") > text.rindex("tok/s")  # what is said last stands last
     assert "tokens/s" not in text  # no plain lines beside the bar
     assert "validation at step 20: perplexity" in text
+    assert re.search(r"20/20 [^\r\n]*validating \.\.\.", text)
     assert [event["step"] for event in events_of(tmp_path / "run") if event["event"] == "step"] == [10, 20]
 
 
@@ -262,7 +263,7 @@ def test_settings_that_cannot_be(files: Path) -> None:
     ("arguments", "complaint"),
     [
         (["--preset", "tinny", "--out", "x"], 'unknown preset "tinny"; did you mean "tiny"?'),
-        (["--source", "a", "--target", "b"], "where to? Name a new run folder with --out"),
+        (["--source", "a", "--target", "b"], "--out is missing; name a new run folder"),
         (["absent.toml", "--out", "x"], "absent.toml: no such file"),
         (["--set", "max_steps=5", "--out", "x"], "write it as section.key=value"),
         (["--source", "a", "--valid-target", "b", "--out", "x"], "data.valid_source, is missing"),
@@ -310,8 +311,8 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert (
         "warning: not trained on: 2 pairs with a blank side (lines 4, 8); "
-        "1 pairs longer than 60 pieces (model.max_length) (lines 12)\n"
+        "1 pair longer than 60 pieces (model.max_length) (line 12)\n"
     ) in done.err
-    assert "warning: not validated on: 1 pairs longer than 60 pieces\n" in done.err
+    assert "warning: not validated on: 1 pair longer than 60 pieces\n" in done.err
     assert "warning: 5 of 6 validation pairs stand in the training text too" in done.err
     assert len([event for event in events_of(tmp_path / "run") if event["event"] == "warning"]) == 3

@@ -172,6 +172,9 @@ class Log:
         """Time that was not training (validation) and must not count as slow training."""
         self._window_began += seconds
         self._speed_began += seconds
+        if self._bar is not None:
+            with self._audience():
+                self._bar.show()
 
     def close(self) -> None:
         if self._tensorboard is not None:
@@ -198,24 +201,24 @@ class _Bar:
         )
         self._task = self._progress.add_task("train", total=max_steps, numbers="")
         self._running = False
+        self._numbers = ""
 
     def say(self, message: str) -> None:
         (self._progress.console if self._running else self._console).print(message, markup=False, highlight=False)
 
     def step(self, step: int, result: StepResult, speed: float, left: float) -> None:
         # All of it fits 80 columns, whatever the numbers.
-        numbers = (
-            f"loss {result.loss:.2f} ppl {perplexity(result.perplexity):>8} lr {result.learning_rate:.1e} "
-            f"{speed:,.0f} tok/s {duration(left)} left"
+        self._numbers = (
+            f"loss {result.loss:5.2f} ppl {perplexity(result.perplexity):>8} {speed:>6,.0f} tok/s {duration(left)} left"
         )
-        self.show(numbers, step)
+        self.show("", step)
 
-    def show(self, numbers: str, step: int | None = None) -> None:
-        """Write beside the bar, and move it to a step."""
+    def show(self, instead: str = "", step: int | None = None) -> None:
+        """Write the numbers of the last step beside the bar, or something instead; and move the bar to a step."""
         if not self._running:
             self._progress.start()
             self._running = True
-        self._progress.update(self._task, completed=step, numbers=numbers)
+        self._progress.update(self._task, completed=step, numbers=instead or self._numbers)
 
     def close(self) -> None:
         if self._running:
