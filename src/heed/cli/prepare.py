@@ -69,13 +69,16 @@ def run(args: argparse.Namespace) -> int:
         store = _same(args, text)
         _report(args, store, None)
         return 0
-    signal.signal(signal.SIGTERM, _stop)
-    n_lines = text.count()
-    tokenizer, learnt = _vocabulary(args, text, n_lines)
-    began = time.monotonic()
-    with counting(n_lines, "encoding") as progress:
-        store = prepare(text, tokenizer, args.out, processes=args.processes, progress=progress, learnt=learnt)
-    seconds = time.monotonic() - began
+    before = signal.signal(signal.SIGTERM, _stop)
+    try:
+        n_lines = text.count()
+        tokenizer, learnt = _vocabulary(args, text, n_lines)
+        began = time.monotonic()
+        with counting(n_lines, "encoding") as progress:
+            store = prepare(text, tokenizer, args.out, processes=args.processes, progress=progress, learnt=learnt)
+        seconds = time.monotonic() - began
+    finally:
+        signal.signal(signal.SIGTERM, before)
     _report(args, store, {"seconds": round(seconds, 2), "processes": args.processes or available_cores()})
     return 0
 
