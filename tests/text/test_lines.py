@@ -143,6 +143,7 @@ def test_text_with_a_few_zeros_is_text(tmp_path: Path, text: str) -> None:
         (b"PK\x03\x04\x14\x00\x00\x00\x08\x00", "a zip archive"),
         (b"\x28\xb5\x2f\xfd\x04\x58", "compressed by zstd"),
     ],
+    ids=["bzip2", "xz", "zip", "zstd"],
 )
 def test_other_archives_are_named(tmp_path: Path, content: bytes, kind: str) -> None:
     (tmp_path / "text").write_bytes(content)

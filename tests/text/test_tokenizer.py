@@ -164,10 +164,14 @@ def test_a_vocabulary_below_the_characters_is_refused_with_the_least_that_works(
 
 
 def test_what_sentencepiece_refuses_is_said_and_not_taken_for_ctrl_c() -> None:
-    with pytest.raises(
-        TokenizerError, match=r"could not learn a vocabulary of 400: \[.*character_coverage\(\) >= 0\.98"
-    ):
+    try:
         Tokenizer.learn(LINES, 400, character_coverage=0.9)
+    except KeyboardInterrupt:  # pytest would end
+        pytest.fail("taken for Ctrl-C")
+    except TokenizerError as error:
+        assert str(error).startswith(
+            "sentencepiece could not learn a vocabulary of 400: [trainer_spec.character_coverage"
+        )
 
 
 def test_a_small_text_gives_a_small_vocabulary() -> None:
