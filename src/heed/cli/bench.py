@@ -29,7 +29,9 @@ def configure(parser: Parser) -> None:
         "  heed bench translate --model runs/x --input test.en\n"
         "  heed bench prepare --source train.en --target train.de --json"
     )
-    kinds = parser.add_subparsers(title="what to measure", dest="what", metavar="WHAT", required=True)
+    kinds = parser.add_subparsers(
+        title="what to measure", dest="what", metavar="train|translate|prepare", required=True
+    )
 
     train = kinds.add_parser("train", help="target tokens a second of training")
     train.description = (
@@ -100,9 +102,11 @@ def run(args: argparse.Namespace) -> int:
     from heed.bench.rounds import machine
     from heed.errors import ConfigError
 
-    for option in ("rounds", "updates", "sentences", "single", "pairs"):
-        if getattr(args, option, 1) < 1:
-            raise ConfigError(f"--{option} {getattr(args, option)}: must be at least 1")
+    least = {"rounds": 1, "updates": 1, "sentences": 1, "single": 1, "pairs": 1, "beam": 1, "vocab_size": 260}
+    for name, bound in least.items():
+        value = getattr(args, name, None)
+        if value is not None and value < bound:
+            raise ConfigError(f"--{name.replace('_', '-')} {value}: must be at least {bound}")
     measure, lines = {
         "train": (_train, _train_lines),
         "translate": (_translate, _translate_lines),
