@@ -234,5 +234,5 @@ def test_wrong_usage(more: list[str], code: int, message: str, folder: Path) -> 
 
 def test_one_file_alone(folder: Path) -> None:
     done = run("doctor", "--source", folder / "train.en")
-    assert done.code == 1 and "where is its other language?" in done.err
+    assert done.code == 2 and "has no translation" in done.err
     assert run("doctor", "--source", "-", "--target", folder / "train.de").code == 1

@@ -106,7 +106,7 @@ def test_learning_from_some_of_the_lines(text: Path, tmp_path: Path) -> None:
         (["--tokenizer", "t", "--learn-lines", 5], 2, "--tokenizer that there is one already"),
         (["--tokenizer", "t", "--vocab-size", 5], 2, "not allowed with argument"),
         (["--preset", "huge"], 2, "huge"),
-        (["--vocab-size", 100], 1, "a vocabulary of 100 is too small"),
+        (["--vocab-size", 100], 2, "text.vocab_size = 100: must be at least 260"),
         (["--tokenizer", "missing.model"], 1, "missing.model: no such sentencepiece model"),
     ],
 )

@@ -170,9 +170,26 @@ def test_a_vocabulary_below_the_bytes_is_refused(vocab_size: int) -> None:
         Tokenizer.learn(LINES, vocab_size)
 
 
-def test_a_vocabulary_below_the_characters_is_refused() -> None:
-    with pytest.raises(TokenizerError, match="could not learn a vocabulary of 270"):
+def test_a_vocabulary_below_the_characters_is_refused_with_the_least_that_works() -> None:
+    # 3 special symbols, 256 bytes, the space mark, and 52 letters.
+    with pytest.raises(
+        TokenizerError, match=r"vocabulary of 270 is too small .*: .* are 312\. Set text\.vocab_size to 312"
+    ):
         Tokenizer.learn([string.ascii_letters], 270)
+    assert len(Tokenizer.learn([string.ascii_letters], 312)) == 312
+    with pytest.raises(TokenizerError, match="too small"):
+        Tokenizer.learn([string.ascii_letters], 311)
+
+
+def test_what_sentencepiece_refuses_is_said_and_not_taken_for_ctrl_c() -> None:
+    try:
+        Tokenizer.learn(LINES, 400, character_coverage=0.9)
+    except KeyboardInterrupt:  # pytest would end
+        pytest.fail("taken for Ctrl-C")
+    except TokenizerError as error:
+        assert str(error).startswith(
+            "sentencepiece could not learn a vocabulary of 400: [trainer_spec.character_coverage"
+        )
 
 
 def test_a_small_text_gives_a_small_vocabulary() -> None:

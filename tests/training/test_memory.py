@@ -99,6 +99,18 @@ def test_a_batch_that_cannot_fit_is_computed_in_smaller_portions(text: list[obje
     assert again.returncode == 0, again.stderr
 
 
+def test_a_model_that_cannot_fit_is_refused_before_anything_is_made(text: list[object], tmp_path: Path) -> None:
+    huge = ["model.d_model=65536", "model.d_ff=1048576", "model.encoder_layers=1000", "model.decoder_layers=1000"]
+    done = train([*text, "--preset", "tiny"], tmp_path / "run", *huge, limit=8 << 30)
+    # By hand, a layer: attention 4 d^2; feed-forward 2 d d_ff + d_ff + d; a norm 2 d. Decoders have two attentions.
+    d, d_ff = 65_536, 1_048_576
+    layers = 1000 * (2 * (2 * d * d_ff + d_ff + d) + 3 * 4 * d * d + 5 * 2 * d)
+    assert done.returncode == 2, done.stderr
+    assert f"heed train: a model of {(layers + 276 * d) / 1e6:,.0f} M parameters takes at least " in done.stderr
+    assert "GB are free here; lower model.d_model" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
 def test_kept_floats_are_what_autograd_keeps() -> None:
     """Counted by hand, beside what PyTorch says it saved for the backward pass."""
     from heed.data.batch import batch_of_ids

@@ -15,37 +15,43 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from heed.wording import counted
+
 HELP = "prove here and now that a killed training goes on to the same model, byte for byte"
 
 EPILOG = """\
 examples:
   heed check-resume
-  heed check-resume --source train.en --target train.de --preset tiny --steps 100 --kills 10
-  heed check-resume config.toml --set train.batch_tokens=2000 --folder check --json
+  heed check-resume --source train.en --target train.de --steps 100 --kills 10
+  heed check-resume config.toml --set train.batch_tokens=2000 --folder x --json
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Train twice with the same settings: once straight through, once with `kill -9` at random moments (start-up,\n"
-        "updates, validation, saving), going on with `heed train --resume` after each. Then compare the two, byte by\n"
-        "byte. Exit code 0: identical; 1: not. Without data, a small corpus that comes with heed is trained on."
+        "Train twice with the same settings: once straight through, once with `kill -9`\n"
+        "at random moments (start-up, updates, validation, saving), resuming after each\n"
+        "with `heed train --resume`. Then compare the two, byte by byte. Exit code 0:\n"
+        "identical; 1: not. Without data, a small built-in corpus is trained on."
     )
     parser.epilog = EPILOG
-    parser.add_argument("config", nargs="?", type=Path, help="a TOML file, or a run folder's config.json")
-    for option, what in _DATA.items():
-        parser.add_argument(option, metavar="FILE", help=what)
-    parser.add_argument("--preset", help="quick, tiny, swift, small, base or big (default without a config: tiny)")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="change one setting; may be repeated"
-    )
-    parser.add_argument("--steps", type=int, default=60, metavar="N", help="updates to make (default: %(default)s)")
-    parser.add_argument("--kills", type=int, default=5, metavar="N", help="how often to kill (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="draws the moments (default: %(default)s)")
-    parser.add_argument(
+    check = parser.add_argument_group("check")
+    check.add_argument("--steps", type=int, default=60, metavar="N", help="updates to make (default: %(default)s)")
+    check.add_argument("--kills", type=int, default=5, metavar="N", help="how often to kill (default: %(default)s)")
+    check.add_argument("--seed", type=int, default=1, metavar="N", help="draws the moments (default: %(default)s)")
+    check.add_argument(
         "--folder", type=Path, metavar="FOLDER", help="a new folder for both runs, kept (default: one that is removed)"
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
+    check.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
+    text = parser.add_argument_group("text")
+    for option, what in _DATA.items():
+        text.add_argument(option, metavar="FILE", help=what)
+    settings = parser.add_argument_group("settings")
+    settings.add_argument("--preset", help="quick, tiny, swift, small, base or big (default without a config: tiny)")
+    settings.add_argument(
+        "--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="change one setting; may be repeated"
+    )
+    settings.add_argument("config", nargs="?", type=Path, help="a TOML file, or a run folder's config.json")
 
 
 _DATA = {
@@ -89,6 +95,7 @@ def run(args: argparse.Namespace) -> int:
     finally:
         if not keep:
             shutil.rmtree(folder)
+    trial = f"{counted(args.steps, 'step')} and {counted(len(kills), 'kill')}"
     if args.json:
         found = {
             "identical": not differing,
@@ -100,13 +107,11 @@ def run(args: argparse.Namespace) -> int:
         }
         print(json.dumps(found, ensure_ascii=False))
     elif differing:
-        print(
-            f"NOT identical after {args.steps} steps and {len(kills)} kills. These differ in {straight} and {broken}:"
-        )
+        print(f"NOT identical after {trial}. These differ in {straight} and {broken}:")
         for name in differing:
             print(f"  {name}")
     else:
-        print(f"identical, byte for byte, after {args.steps} steps and {len(kills)} kills:")
+        print(f"identical, byte for byte, after {trial}:")
         for name, digest in final.items():
             print(f"  {name}\n    sha256 {digest}")
     return 1 if differing else 0

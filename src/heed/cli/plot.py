@@ -4,6 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from heed.wording import counted
+
 HELP = "draw the curves of runs: loss, perplexity, validation scores, learning rate"
 
 
@@ -43,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
         from heed.inspect.figure import save_figure
 
         save_figure(args.out, names, panels)
-        print(f"{args.out}: {len(panels)} panels, {len(names)} runs", file=sys.stderr)
+        print(f"{args.out}: {counted(len(panels), 'panel')}, {counted(len(names), 'run')}", file=sys.stderr)
         return 0
 
     from heed.inspect.textplot import CHARACTERS, draw, legend

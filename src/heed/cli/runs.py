@@ -22,10 +22,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  finished       all steps made\n"
         "  stopped early  validation no longer got better (train.patience)\n"
         "  interrupted    stopped by Ctrl-C or SIGTERM, and saved\n"
-        "  died           ended without a word: killed, crashed, or the machine went down\n"
+        "  died           ended without a word: killed, crashed, or a power cut\n"
         "  empty          nothing recorded yet\n"
-        "  damaged        a file is missing or unreadable; the reason is below the table\n"
-        "All but running and damaged ones can be gone on with: heed train --resume FOLDER\n"
+        "  damaged        a file is missing or cannot be read; see below the table\n"
+        "Every run that is not running or damaged can be resumed:\n"
+        "  heed train --resume FOLDER\n"
     )
     parser.epilog = "examples:\n  heed runs\n  heed runs runs/big /data/runs\n  heed runs --json | jq '.[].best'\n"
     parser.add_argument(

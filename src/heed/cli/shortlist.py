@@ -6,14 +6,16 @@ import sys
 from pathlib import Path
 
 from heed.cli.startup import import_torch
+from heed.wording import counted
 
 HELP = "learn which symbols translate which, so that translating need not score all of them"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Learn from a run's training text which target symbols are plausible for a sentence, and keep that in the\n"
-        "run folder. `heed translate --shortlist` then scores these only: quicker, a little less exact."
+        "Learn from a run's training text which target symbols are plausible for a\n"
+        "sentence, and keep that in the run folder. `heed translate --shortlist` then\n"
+        "scores these only: quicker, a little less exact."
     )
     parser.epilog = (
         "examples:\n"
@@ -58,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(found))
         return 0
-    print(f"{found['folder']}: learnt from {lexicon.n_pairs:,} pairs")
+    print(f"{found['folder']}: learnt from {counted(lexicon.n_pairs, 'pair')}")
     if valid:
         print(f"a sentence of the validation text has {found['mean_length']:.0f} of {found['vocabulary']:,} symbols;")
         print(f"{found['covered']:.1%} of its reference's are among them")

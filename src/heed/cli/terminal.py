@@ -6,6 +6,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
+from typing import TextIO
 
 
 def width() -> int:
@@ -20,8 +21,9 @@ def can_show(characters: str) -> bool:
     return True
 
 
-def has_colours() -> bool:
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+def has_colours(stream: TextIO | None = None) -> bool:
+    """Whether a stream, standard output unless another is given, shows colours and they are wanted."""
+    return (stream or sys.stdout).isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
 
 
 def escape_what_it_cannot_show() -> None:

@@ -94,18 +94,14 @@ def configure_model(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from heed.errors import ConfigError, DataError
-    from heed.text.lines import decode_lines, read_lines
+    from heed.text.lines import read_lines
 
     if args.greedy and args.beam not in (None, 1):
         raise ConfigError(f"--greedy and --beam {args.beam} contradict each other; give one of them")
     refuse_overwriting(args.output, args.input, args.prefixes)
     translate = _translator(args)
     prefixes = None if args.prefixes is None else read_lines(args.prefixes)
-    if args.input == "-":
-        # A stream of our own: Python aborts at exit if a thread still waits inside sys.stdin.
-        texts = decode_lines(open(sys.stdin.fileno(), "rb", closefd=False), "standard input")
-    else:
-        texts = read_lines(args.input)
+    texts = read_lines(args.input)
     number = 0
     with open(args.output, "w", encoding="utf-8", newline="\n") if args.output else _Standard() as out:
         for lines in _chunks(texts):

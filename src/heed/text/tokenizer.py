@@ -5,6 +5,7 @@ bytes, so nothing is ever unknown and `decode(encode(text)) == normalize(text)` 
 """
 
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -76,7 +77,7 @@ class Tokenizer:
         chunks = _Remembering(_chunks(lines))
         try:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=chunks,
+                sentence_iterator=chunks.items,
                 model_writer=model,
                 model_type="bpe" if unit == "subword" else "char",
                 vocab_size=vocab_size,
@@ -96,7 +97,7 @@ class Tokenizer:
             chunks.check()
             if chunks.ended and not chunks.count:
                 raise TokenizerError("no text to learn a vocabulary from: there are only blank lines") from None
-            raise TokenizerError(f"sentencepiece could not learn a vocabulary of {vocab_size}: {error}") from None
+            raise TokenizerError(_plain_words(str(error), vocab_size)) from None
         chunks.check()
         return cls(model.getvalue())
 
@@ -189,35 +190,46 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 class _Remembering:
-    """An iterator that keeps what went wrong: sentencepiece makes a RuntimeError of it, or takes it for the end."""
+    """Items for sentencepiece, which hides an error raised by its iterator or takes it for the end of the text.
+
+    `items` is a generator that waits within its `try` from the start, so that Ctrl-C is kept whenever it comes.
+    """
 
     def __init__(self, items: Iterator[str]) -> None:
-        self._items = items
         self.count = 0
         self.ended = False
-        self.error: BaseException | None = None
+        self._error: BaseException | None = None
+        self.items = self._remembering(items)
+        next(self.items)
 
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
+    def _remembering(self, items: Iterator[str]) -> Iterator[str]:
         try:
-            item = next(self._items)
-            self.count += 1
-            return item
-        except StopIteration:
+            yield ""  # the constructor takes this one
+            for item in items:
+                self.count += 1
+                yield item
             self.ended = True
-            raise
         except BaseException as error:
-            self.error = error
+            self._error = error
             raise
 
     def check(self) -> None:
-        """Raise what went wrong. Ctrl-C may come at any moment, before the first line of `__next__` too."""
-        if self.error is not None:
-            raise self.error from None
-        if self.count and not self.ended:
-            raise KeyboardInterrupt
+        """Raise what went wrong while sentencepiece was reading."""
+        if self._error is not None:
+            raise self._error from None
+
+
+def _plain_words(error: str, vocab_size: int) -> str:
+    """What sentencepiece says, without its source code."""
+    if too_small := re.search(r"required_chars\. \d+ vs (\d+)", error):
+        least = int(too_small[1])
+        return (
+            f"a vocabulary of {vocab_size:,} is too small for this text: its characters, the 256 bytes and the special "
+            f"symbols are {least:,}. Set text.vocab_size to {least:,} for a model of characters, and higher for pieces "
+            "of words; or lower text.character_coverage, so that rare characters are spelt in bytes"
+        )
+    reason = re.sub(r"^[A-Z_]+: *\S*\(\d+\) *", "", error).strip()
+    return f"sentencepiece could not learn a vocabulary of {vocab_size:,}: {reason}"
 
 
 def _chunks(lines: Iterable[str]) -> Iterator[str]:

@@ -19,11 +19,14 @@ from heed.evaluate.criterion import criterion, mean_words
 from heed.lock import FolderLock
 from heed.run import RunFolder
 from heed.text.tokenizer import Tokenizer
+from heed.training.memory import check_model_fits
+from heed.training.workers import Workers
+from heed.wording import counted
 
 Pairs = list[tuple[str, str]]
 
 
-def make_run(config: Config, out: Path, say: Callable[[str], None]) -> FolderLock:
+def make_run(config: Config, out: Path, workers: Workers, say: Callable[[str], None]) -> FolderLock:
     """A new run folder with vocabulary and corpus, there whole or not at all; returns its lock, held.
 
     Raises:
@@ -45,6 +48,7 @@ def make_run(config: Config, out: Path, say: Callable[[str], None]) -> FolderLoc
             "nothing to train on: give --source and --target (data.train_source, data.train_target), "
             "or --data with a folder made by `heed prepare`"
         )
+    check_model_fits(config, len(tokenizer), workers)
     try:
         with new_folder_alone(out) as (folder, lock):
             RunFolder.refuse_existing(out)  # that was minutes ago
@@ -54,6 +58,20 @@ def make_run(config: Config, out: Path, say: Callable[[str], None]) -> FolderLoc
     except OSError as error:
         raise CheckpointError(f"{out}: cannot be written ({error.strerror})") from error
     return lock
+
+
+def few_pairs(preset: str, n_pairs: int) -> str:
+    """Say so if there are too few pairs for the preset, and what to do; nothing if there are enough."""
+    if n_pairs < 10_000:
+        return (
+            f"only {counted(n_pairs, 'pair')}: expect the model to learn them by heart and little else.\n"
+            "Tens of thousands are a start, with --preset tiny or swift"
+        )
+    if preset in ("small", "base", "big") and n_pairs < 200_000:
+        return f"{n_pairs:,} pairs are few for {preset}: think of --preset tiny or swift"
+    if preset in ("base", "big") and n_pairs < 1_000_000:
+        return f"{n_pairs:,} pairs are few for {preset}: think of --preset small"
+    return ""
 
 
 def remake_corpus(run: RunFolder) -> None:
@@ -122,7 +140,7 @@ def _vocabulary(config: Config, text: ParallelText, n_pairs: int, say: Callable[
     if config.text.tokenizer:
         return Tokenizer.load(Path(config.text.tokenizer))
     characters = " characters" if config.text.unit == "character" else ""
-    say(f"learning a joint vocabulary of {config.text.vocab_size:,}{characters} from {n_pairs:,} pairs ...")
+    say(f"learning a joint vocabulary of {config.text.vocab_size:,}{characters} from {counted(n_pairs, 'pair')} ...")
     lines = evenly_spaced_lines(text, n_pairs, config.text.learn_lines)
     tokenizer = Tokenizer.learn(lines, config.text.vocab_size, config.text.character_coverage, config.text.unit)
     if len(tokenizer) < config.text.vocab_size:

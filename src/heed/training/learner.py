@@ -21,6 +21,7 @@ from heed.symbols import EOS, PAD
 from heed.training.adam import MOMENTS, Adam
 from heed.training.lanes import Lanes, n_lanes
 from heed.training.loss import BatchLoss
+from heed.training.memory import check_model_fits
 from heed.training.precision import autocast, check_precision, make_scaler
 from heed.training.workers import Workers
 
@@ -36,9 +37,10 @@ class Learner:
     def __init__(self, config: Config, vocab_size: int, workers: Workers) -> None:
         """
         Raises:
-            ConfigError: a precision that is not for this device.
+            ConfigError: a precision that is not for this device, or a model too large for its memory.
         """
         check_precision(config.train.precision, workers.device)
+        check_model_fits(config, vocab_size, workers)
         self.config, self.workers = config, workers
         torch.manual_seed(config.train.seed)
         self.model = Transformer(config.model, vocab_size).to(workers.device)

@@ -35,7 +35,7 @@ from heed.training.collapse import collapse_advice
 from heed.training.keeper import Keeper, Text
 from heed.training.lanes import n_lanes
 from heed.training.learner import NOTHING, Learner
-from heed.training.log import Log, Silence, gigabytes
+from heed.training.log import Log, Silence
 from heed.training.memory import fitting, free_memory, peak_memory, predicted_peak, used_memory
 from heed.training.precision import check_precision
 from heed.training.progress import Progress
@@ -44,6 +44,7 @@ from heed.training.stop import Interrupted, StopRequest
 from heed.training.tensorboard import check_tensorboard
 from heed.training.validate import Validation, validate
 from heed.training.workers import Workers, all_workers, is_restart
+from heed.wording import counted, gigabytes
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def train(config: Config, out: str | Path, *, on_step: OnStep | None = None, qui
         lock = None
         with workers.agreeing():
             if workers.leads and not going_on:
-                lock = begin.make_run(config, out, say)
+                lock = begin.make_run(config, out, workers, say)
         return _go_on(out, workers, going_on, lock, on_step=on_step, quiet=quiet)
 
 
@@ -291,6 +292,7 @@ class _Training:
             self.progress = replace(before, validated_step=step, validations_since_best=0)
 
     def _validate(self, model: Transformer, name: str) -> Validation:
+        self.log.validating()
         began = time.monotonic()
         found = validate(
             model,
@@ -333,7 +335,7 @@ class _Training:
         if reason == "early":
             self.log.event(
                 "early_stop",
-                f"stopping early: {config.patience} validations without a better {self.criterion.label} "
+                f"stopping early: {counted(config.patience, 'validation')} without a better {self.criterion.label} "
                 "(train.patience)",
                 step=step,
             )
@@ -349,7 +351,8 @@ class _Training:
         scores = f" (validation {by.label} {by.shown(best[by.key])})" if by.key in best else ""
         self.log.event(
             "end",
-            f"done after {step:,} steps; translations will use {best.get('checkpoint', 'the last step')}{scores}\n"
+            f"done after {counted(step, 'step')}; "
+            f"translations will use {best.get('checkpoint', 'the last step')}{scores}\n"
             f"next: {self._next(best)}",
             step=step,
             reason=reason,
@@ -396,7 +399,8 @@ class _Training:
         self.log.event(
             "start",
             f"{config.preset}: {self.n_parameters / 1e6:.1f} M parameters, vocabulary {len(self.run.tokenizer):,}; "
-            f"{len(store) - self.plan.n_long:,} pairs in {len(self.plan):,} batches an epoch; "
+            f"{counted(len(store) - self.plan.n_long, 'pair')} in {counted(len(self.plan), 'batch', 'batches')} "
+            "an epoch; "
             f"run folder {self.run.path}",
             step=self.progress.step,
             max_steps=config.train.max_steps,
@@ -407,12 +411,15 @@ class _Training:
             processes=self.workers.size,
             metric=self.criterion.key,
         )
+        if self.progress.step == 0 and (advice := begin.few_pairs(config.preset, len(store))):
+            self.log.say(advice)
         if self.workers.device.type == "cpu" and library() is None:
             self.log.say(
                 "without the C kernels (no compiler such as gcc, or HEED_KERNELS=off): slower by a quarter or so"
             )
         left_out = [
-            f"{count:,} pairs {what} (lines {', '.join(map(str, lines))}{', ...' if count > len(lines) else ''})"
+            f"{counted(count, 'pair')} {what} ({'line' if count == 1 else 'lines'} "
+            f"{', '.join(map(str, lines))}{', ...' if count > len(lines) else ''})"
             for count, lines, what in (
                 (len(store.blank_lines), store.blank_lines[:3].tolist(), "with a blank side"),
                 (
@@ -426,7 +433,9 @@ class _Training:
         if left_out:
             self.log.warn(f"not trained on: {'; '.join(left_out)}")
         if self.n_long_valid:
-            self.log.warn(f"not validated on: {self.n_long_valid:,} pairs longer than {config.model.max_length} pieces")
+            self.log.warn(
+                f"not validated on: {counted(self.n_long_valid, 'pair')} longer than {config.model.max_length} pieces"
+            )
         if self.progress.step == 0 and self.valid and config.data.train_source and self.workers.leads:
             shared = overlap(ParallelText(config.data.train_source, config.data.train_target), self.valid)
             if shared:
