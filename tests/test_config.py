@@ -318,7 +318,7 @@ def test_no_value_is_too_extreme_for_an_answer(setting: Setting) -> None:
             with torch.device("meta"):
                 Transformer(config.model, 300)
         if setting.key == "dropout":
-            assert torch.isfinite(Dropout(config.model.dropout)(torch.ones(8))).all()
+            assert torch.isfinite(Dropout(config.model.dropout)(torch.ones(1, 8), torch.tensor([5]))).all()
 
 
 @pytest.mark.parametrize(

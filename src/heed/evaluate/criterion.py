@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from heed import wording
 from heed.evaluate.bleu import Bleu
 from heed.evaluate.chrf import ChrF
 from heed.evaluate.error_rate import ErrorRate
@@ -30,8 +31,8 @@ class Criterion:
         return (min if self.lower_is_better else max)(values, default=None)
 
     def shown(self, value: float) -> str:
-        """Return the value for people; a perplexity can have hundreds of digits."""
-        return f"{value:.2f}" if value < 99_999.995 else f"{value:.2e}"
+        """Return the value for people."""
+        return wording.perplexity(value) if self.metric is None else f"{value:.2f}"
 
 
 PERPLEXITY = Criterion("perplexity", "perplexity", "per token, not smoothed")
