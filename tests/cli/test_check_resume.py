@@ -66,7 +66,7 @@ def test_a_training_that_resumes_as_another_is_found_out(train_arguments: list[o
     )
     assert done.returncode == 1, done.stdout + done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("NOT identical after 4 steps and 1 kills")
+    assert lines[0].startswith("NOT identical after 4 steps and 1 kill. ")
     assert "  checkpoints/step-00000004/model.safetensors" in lines
 
 
@@ -80,7 +80,7 @@ def test_without_data_the_built_in_corpus_and_no_folder_left(tmp_path: Path) -> 
     )
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0] == "identical, byte for byte, after 4 steps and 1 kills:"
+    assert lines[0] == "identical, byte for byte, after 4 steps and 1 kill:"
     assert "  checkpoints/step-00000004/model.safetensors" in lines
     assert list(tmp_path.glob("heed*")) == []
 

@@ -185,7 +185,7 @@ def test_what_is_not_utf8_is_named(
     lines = Path(many.target).read_bytes().split(b"\n")
     lines[line - 1] = b"one \xfc"
     Path(text.target).write_bytes(b"\n".join(lines))
-    with pytest.raises(DataError, match=rf"text\.de, line {line}: not UTF-8 \(byte 0xfc at position 5\); convert"):
+    with pytest.raises(DataError, match=rf"text\.de, line {line}: not UTF-8 \(byte 0xfc at position 5\); find out"):
         prepare(text, words, tmp_path / "store", processes=processes)
     assert left_behind(tmp_path) == []
     assert children(os.getpid()) == []
