@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,16 @@ from tests.data.corpora import children, contents, is_running, random_lines, wri
 from tests.processes import Started
 
 MANY = 30_000  # enough for worker processes to be started
+
+
+Workers = Callable[[], list[int]]
+
+
+@pytest.fixture
+def workers() -> Workers:
+    """Lists the processes that this test has started here; others may have been started before."""
+    before = children(os.getpid())
+    return lambda: [pid for pid in children(os.getpid()) if pid not in before]
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +190,7 @@ def left_behind(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize(("processes", "line"), [(1, 3), (1, 25_000), (2, 25_000), (2, MANY)])
 def test_what_is_not_utf8_is_named(
-    tmp_path: Path, words: Tokenizer, many: ParallelText, processes: int, line: int
+    tmp_path: Path, words: Tokenizer, many: ParallelText, processes: int, line: int, workers: Workers
 ) -> None:
     text = ParallelText(many.source, str(tmp_path / "text.de"))
     lines = Path(many.target).read_bytes().split(b"\n")
@@ -188,7 +199,7 @@ def test_what_is_not_utf8_is_named(
     with pytest.raises(DataError, match=rf"text\.de, line {line}: not UTF-8 \(byte 0xfc at position 5\); find out"):
         prepare(text, words, tmp_path / "store", processes=processes)
     assert left_behind(tmp_path) == []
-    assert children(os.getpid()) == []
+    assert workers() == []
 
 
 def test_a_column_too_many_is_named(tmp_path: Path, words: Tokenizer) -> None:
@@ -268,29 +279,33 @@ def test_progress_counts_the_lines(tmp_path: Path, words: Tokenizer, many: Paral
 
 
 @pytest.mark.timeout(60)
-def test_stopping_half_way_leaves_no_file_and_no_process(tmp_path: Path, words: Tokenizer, many: ParallelText) -> None:
+def test_stopping_half_way_leaves_no_file_and_no_process(
+    tmp_path: Path, words: Tokenizer, many: ParallelText, workers: Workers
+) -> None:
     seen: list[int] = []
 
     def stop(done: int) -> None:
-        seen.extend(children(os.getpid()))
+        seen.extend(workers())
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         prepare(many, words, tmp_path / "store", processes=2, progress=stop)
     assert len(seen) == 2
-    assert children(os.getpid()) == []
+    assert workers() == []
     assert left_behind(tmp_path) == []
 
 
 @pytest.mark.timeout(60)
-def test_a_worker_that_is_killed_is_an_error(tmp_path: Path, words: Tokenizer, many: ParallelText) -> None:
+def test_a_worker_that_is_killed_is_an_error(
+    tmp_path: Path, words: Tokenizer, many: ParallelText, workers: Workers
+) -> None:
     def kill(done: int) -> None:
-        for worker in children(os.getpid())[:1]:
+        for worker in workers()[:1]:
             os.kill(worker, signal.SIGKILL)
 
     with pytest.raises(DataError, match=r"a process that encodes text was killed by signal 9, at lines [\d,]+ to"):
         prepare(many, words, tmp_path / "store", processes=2, progress=kill)
-    assert children(os.getpid()) == []
+    assert workers() == []
     assert left_behind(tmp_path) == []
 
 
@@ -376,7 +391,9 @@ def test_workers_start_without_torch() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_a_full_disk_is_named_and_left_clean(tmp_path: Path, words: Tokenizer, many: ParallelText) -> None:
+def test_a_full_disk_is_named_and_left_clean(
+    tmp_path: Path, words: Tokenizer, many: ParallelText, workers: Workers
+) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(disk)], capture_output=True)
@@ -388,7 +405,7 @@ def test_a_full_disk_is_named_and_left_clean(tmp_path: Path, words: Tokenizer, m
                 prepare(many, words, disk / "store", processes=processes)
             assert caught.value.filename.startswith(str(disk))
             assert left_behind(disk) == []
-        assert children(os.getpid()) == []
+        assert workers() == []
     finally:
         subprocess.run(["umount", str(disk)], check=True)
 
