@@ -15,7 +15,11 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from heed.durable import read_json
 from heed.errors import ConfigError
+
+# A run's decode settings are for people to change, with open eyes.
+_CHANGED = 'put back what it was; or, if the change is meant, delete the line "checksum" from it'
 
 
 @dataclass(frozen=True)
@@ -191,7 +195,10 @@ def preset(name: str) -> Config:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """The settings in a TOML file, or in a JSON file such as a run folder's `config.json`."""
+    """The settings in a TOML file, or in a JSON file such as a run folder's `config.json`.
+
+    That file's checksum is left out and not compared: here it is a file for people to change.
+    """
     try:
         text = path.read_text(encoding="utf-8")
         found: Any = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
@@ -201,10 +208,13 @@ def read_config(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: is a folder; to go on with a run, use --resume {path}") from None
     except (tomllib.TOMLDecodeError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{path}: cannot be read: too many brackets within brackets") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
     if not isinstance(found, dict):
         raise ConfigError(f"{path}: holds no settings; write sections and keys, as a run folder's config.json does")
+    found.pop("checksum", None)
     return found
 
 
@@ -240,8 +250,19 @@ def build_config(base: Config, *layers: tuple[str, dict[str, Any]]) -> Config:
     return config
 
 
+def read_run_config(folder: Path) -> Config:
+    """The config a run folder saved.
+
+    Raises:
+        DamageError: it is missing, or not what was written.
+        ConfigError: settings that cannot be.
+    """
+    path = folder / "config.json"
+    return config_from_dict(read_json(path, _CHANGED), str(path))
+
+
 def config_from_dict(settings: dict[str, Any], origin: str) -> Config:
-    """The config a run folder saved."""
+    """The config that `to_dict` made these settings of."""
     return build_config(Config(), (origin, settings))
 
 

@@ -25,7 +25,7 @@ from heed.cli import (
     train,
     translate,
 )
-from heed.errors import ConfigError, HeedError
+from heed.errors import ConfigError, HeedError, printable
 
 VERBS = {
     "demo": demo,
@@ -103,7 +103,8 @@ def _run(args: argparse.Namespace) -> int:
     except OSError as error:  # a full disk, a folder that may not be written to
         if args.debug:
             raise
-        print(f"heed {args.verb}: {error.filename or 'input or output'}: {error.strerror or error}", file=sys.stderr)
+        said = f"{error.filename or 'input or output'}: {error.strerror or error}"
+        print(f"heed {args.verb}: {printable(said)}", file=sys.stderr)
         return 1
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from heed.durable import read_file
 from heed.errors import CheckpointError
 
 Curve = list[tuple[int, float]]  # (step, value), by step
@@ -59,7 +60,7 @@ def read_history(run: Path) -> History:
     """
     path = run / "events.jsonl"
     try:
-        content = path.read_bytes()
+        content = read_file(path)
     except (FileNotFoundError, NotADirectoryError):
         raise CheckpointError(
             f"{run}: no events.jsonl in it; name a run folder (`heed runs` lists them), as given to heed train --out"

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
+from heed.errors import printable
 from heed.training.step import StepResult
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class Log:
 
     def say(self, message: str) -> None:
         """A line for people."""
+        message = printable(message)
         with self._audience():
             if self._bar is not None:
                 self._bar.say(message)
