@@ -299,3 +299,8 @@ def test_overrides_of_one_section_are_gathered_and_the_last_wins() -> None:
 def test_overrides_that_are_none(override: str) -> None:
     with pytest.raises(ConfigError, match=r"write it as section\.key=value, such as train\.max_steps=600"):
         parse_overrides([override])
+
+
+def test_an_unknown_section_beside_a_preset() -> None:
+    with pytest.raises(ConfigError, match='x: unknown section "trian"; did you mean "train"'):
+        config_from_dict({"preset": "tiny", "trian": {}}, "x")

@@ -275,7 +275,8 @@ def _apply(config: Config, settings: dict[str, Any], origin: str, faults: list[s
             else:
                 faults.append(f"{origin}: preset = {values!r}: must be text")
         elif name not in sections:
-            known = [*sections, *(f"{s}.{f.name}" for s, c in sections.items() for f in fields(c))]
+            keys = [f"{s}.{f.name}" for s, c in sections.items() if s != "preset" for f in fields(c)]
+            known = [*sections, *keys]
             faults.append(f'{origin}: unknown section "{name}"{_did_you_mean(name, known)}')
         elif not isinstance(values, dict):
             faults.append(f'{origin}: "{name}" is a section; write [{name}] and its keys below')
