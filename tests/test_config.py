@@ -395,3 +395,8 @@ def test_a_config_is_made_of_its_sections(wrong, message):
     with pytest.raises(TypeError) as caught:
         Config(**wrong)
     assert str(caught.value) == message
+
+
+def test_an_unknown_section_beside_a_preset() -> None:
+    with pytest.raises(ConfigError, match='x: unknown section "trian"; did you mean "train"'):
+        config_from_dict({"preset": "tiny", "trian": {}}, "x")

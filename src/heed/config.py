@@ -18,7 +18,11 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from heed.durable import read_json
 from heed.errors import ConfigError
+
+# A run's decode settings are for people to change, with open eyes.
+_CHANGED = 'put back what it was; or, if the change is meant, delete the line "checksum" from it'
 
 
 @dataclass(frozen=True)
@@ -292,7 +296,10 @@ def preset(name: str) -> Config:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """The settings in a TOML file, or in a JSON file such as a run folder's `config.json`."""
+    """The settings in a TOML file, or in a JSON file such as a run folder's `config.json`.
+
+    That file's checksum is left out and not compared: here it is a file for people to change.
+    """
     text = ""
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -307,6 +314,7 @@ def read_config(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
     if not isinstance(found, dict):
         raise ConfigError(f"{path}: holds no settings; write sections and keys, as a run folder's config.json does")
+    found.pop("checksum", None)
     return found
 
 
@@ -354,8 +362,19 @@ def build_config(base: Config, *layers: tuple[str, dict[str, Any]]) -> Config:
     return config
 
 
+def read_run_config(folder: Path) -> Config:
+    """The config a run folder saved.
+
+    Raises:
+        DamageError: it is missing, or not what was written.
+        ConfigError: settings that cannot be.
+    """
+    path = folder / "config.json"
+    return config_from_dict(read_json(path, _CHANGED), str(path))
+
+
 def config_from_dict(settings: dict[str, Any], origin: str) -> Config:
-    """The config a run folder saved."""
+    """The config that `to_dict` made these settings of."""
     # heed 0.1.0 had no train.metric: its runs go by BLEU.
     return build_config(Config(train=TrainConfig(metric="bleu")), (origin, settings))
 
@@ -369,7 +388,8 @@ def _apply(config: Config, settings: dict[str, Any], origin: str, faults: list[s
             else:
                 faults.append(f"{origin}: preset = {_shown(values)}: must be text")
         elif name not in sections:
-            known = [*sections, *(f"{s}.{f.name}" for s, c in sections.items() for f in fields(c))]
+            keys = [f"{s}.{f.name}" for s, c in sections.items() if s != "preset" for f in fields(c)]
+            known = [*sections, *keys]
             faults.append(f'{origin}: unknown section "{name}"{_did_you_mean(name, known)}')
         elif not isinstance(values, dict):
             faults.append(f'{origin}: "{name}" is a section; write [{name}] and its keys below')

@@ -1,5 +1,6 @@
 """`heed check-resume`, with real trainings and real kills."""
 
+import contextlib
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from heed.lock import FolderLock
 from tests.cli.conftest import COMMAND, ENVIRONMENT, MINUTE, heed, started
 
 OWN = {"train.max_steps", "train.save_every", "train.validate_every", "train.log_every"}  # chosen by the verb
@@ -99,6 +101,26 @@ def test_ctrl_c_leaves_no_process_behind(train_arguments: list[object], tmp_path
     told = events.read_bytes()
     time.sleep(0.5)
     assert events.read_bytes() == told
+
+
+def test_killed_it_takes_its_training_along(train_arguments: list[object], tmp_path: Path) -> None:
+    words = [*train_arguments[1:], *SETTINGS, "--steps", 100000, "--folder", tmp_path / "check"]
+    process = started("check-resume", *words)
+    run = tmp_path / "check" / "straight"
+    while not (run / "events.jsonl").exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    pid = json.loads((run / "lock").read_text())["pid"]
+    process.kill()
+    process.communicate()
+    deadline = time.monotonic() + 30
+    try:
+        while FolderLock.is_held(run):
+            assert time.monotonic() < deadline, "it trains on"
+            time.sleep(0.05)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """CTranslate2 in the place of torch gives what torch gives, line for line."""
 
+import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,6 +10,7 @@ import ctranslate2
 import pytest
 
 from heed.config import Config, DecodeConfig
+from heed.durable import MANIFEST, checksum, read_json, write_json, write_manifest
 from heed.errors import CheckpointError, DecodeError
 from heed.export.ctranslate2 import write_ctranslate2
 from heed.export.engine import Engine
@@ -209,6 +211,60 @@ def test_made_again_for_another_checkpoint(copy: Path) -> None:
         assert [one.text for one in found] == [one.text for one in expected]
     texts_of = [[one.text for one in load(copy, checkpoint=name).translate(texts)] for name in (names[0], names[-1])]
     assert texts_of[0] != texts_of[1]
+
+
+def test_made_again_for_longer_translations(copy: Path) -> None:
+    """The table of positions in it reaches as far as the longest."""
+    open_engine(copy)
+    first = made(copy)
+    settings = read_json(copy / "config.json")
+    settings["decode"]["extra_length"] += 5000
+    write_json(copy / "config.json", settings)
+    found, expected = open_engine(copy), load(copy)
+    assert made(copy) != first
+    texts = letters(3, 5)
+    assert [one.text for one in found.translate(texts)] == [one.text for one in expected.translate(texts)]
+
+
+def sign_export(folder: Path) -> None:
+    """Make the checksums right again."""
+    manifest = read_json(folder / MANIFEST)
+    sums = {name: checksum((folder / name).read_bytes()) for name in manifest["sha256"]}
+    write_manifest(folder, {**manifest, "sha256": sums})
+
+
+def other_vocabulary(folder: Path) -> None:
+    pieces = json.loads((folder / "shared_vocabulary.json").read_bytes())
+    (folder / "shared_vocabulary.json").write_text(json.dumps([f"other-{piece}" for piece in pieces]))
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda folder: (folder / "model.bin").write_bytes(b""),
+        lambda folder: (folder / "model.bin").write_bytes((folder / "model.bin").read_bytes()[:5000]),
+        lambda folder: (folder / "model.bin").write_bytes(bytes(10_000)),
+        lambda folder: (folder / "config.json").write_text("{"),
+        lambda folder: (folder / "shared_vocabulary.json").write_text("[]"),
+        lambda folder: (folder / "shared_vocabulary.json").write_text("[5]"),
+        other_vocabulary,
+    ],
+    ids=["empty", "cut", "zeros", "no config", "no vocabulary", "numbers", "another vocabulary"],
+)
+def test_damage_with_right_checksums_is_named(copy: Path, harm: Callable[[Path], None]) -> None:
+    open_engine(copy)
+    folder = copy / "export" / "ctranslate2-float32"
+    harm(folder)
+    sign_export(folder)
+    with pytest.raises(CheckpointError, match=f"{folder}: CTranslate2 cannot use it .* delete the folder"):
+        open_engine(copy).translate(letters(3, 5))
+
+
+def test_a_run_that_cannot_be_written_to_is_said_by_name(copy: Path) -> None:
+    (copy / "export").write_text("a file in the way")
+    with pytest.raises(CheckpointError, match=f"{copy}/export: cannot be written") as caught:
+        open_engine(copy)
+    assert ".new" not in str(caught.value) and "Errno" not in str(caught.value)
 
 
 def test_the_wrong_vocabulary_is_noticed(copy: Path, tokenizer: Tokenizer) -> None:

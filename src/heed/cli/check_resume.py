@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -129,7 +130,7 @@ def _command(args: argparse.Namespace, folder: Path) -> list[str]:
     if not given and args.config is None:
         given = _write_corpus(folder / "data")
         settings += _SMALL
-    words = [sys.executable, "-m", "heed", "train", *([str(args.config)] if args.config else [])]
+    words = [*_LAUNCHER, "train", *([str(args.config)] if args.config else [])]
     words += [word for pair in given for word in pair]
     if args.preset or args.config is None:
         words += ["--preset", args.preset or "tiny"]
@@ -159,15 +160,38 @@ def _write_corpus(folder: Path) -> list[tuple[str, str]]:
 # --- the two runs -----------------------------------------------------------------------------------------
 
 
+_LAUNCHER = [sys.executable, "-m", "heed"]  # what a person would type
+# What stands in the place of `-m heed`: the same, but its end of a pipe is watched.
+_LEASHED = "import sys; from heed.cli import check_resume, main; check_resume.end_with_parent(); sys.exit(main.main())"
+
+
+def end_with_parent() -> None:
+    """Have this process killed as soon as the one that holds the other end of its standard input is gone."""
+
+    def watch() -> None:
+        while os.read(0, 1):
+            pass
+        os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 class _Process:
-    """A command in a process group of its own; leaving the block ends it, however that comes about."""
+    """A command in a process group of its own; leaving the block ends it, however that comes about.
+
+    Killed itself, this process takes the other along.
+    """
 
     def __init__(self, command: list[str], log: Path) -> None:
         self._command, self._log = command, log
         with open(log, "ab") as file:
             self._began = file.tell()
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True
+                [sys.executable, "-c", _LEASHED, *command[len(_LAUNCHER) :]],
+                stdin=subprocess.PIPE,
+                stdout=file,
+                stderr=file,
+                start_new_session=True,
             )
 
     def __enter__(self) -> "_Process":
@@ -175,6 +199,8 @@ class _Process:
 
     def __exit__(self, *error: object) -> None:
         self.kill()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
 
     def kill(self) -> bool:
         """`kill -9`; whether there was somebody to kill."""
@@ -254,7 +280,7 @@ def _train_broken(command: list[str], path: Path, timeline: Timeline, moments: l
 def _next(command: list[str], path: Path) -> _Process:
     """What anybody would type after a crash."""
     begun = (path / "config.json").exists()
-    words = [*command[:4], "--resume", str(path)] if begun else [*command, "--out", str(path)]
+    words = [*_LAUNCHER, "train", "--resume", str(path)] if begun else [*command, "--out", str(path)]
     return _Process(words, path.with_suffix(".log"))
 
 

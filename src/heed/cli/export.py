@@ -43,6 +43,7 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError(f"--out {args.out}: exists already; give the name of a new folder")
     trained = RunFolder.open(args.model)
     model = trained.load_model(args.checkpoint)
+    args.out.parent.mkdir(parents=True, exist_ok=True)
     with new_folder(args.out) as folder:
         if args.to == "huggingface":
             from heed.export.huggingface import write_huggingface

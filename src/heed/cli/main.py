@@ -145,7 +145,7 @@ def _run(args: argparse.Namespace) -> int:
 
 def _complain(message: str) -> None:
     """Print an error, in red on a terminal; what a terminal would act on is spelt out."""
-    shown = "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in message)
+    shown = printable(message)
     print(f"\x1b[31m{shown}\x1b[0m" if terminal.has_colours(sys.stderr) else shown, file=sys.stderr)
 
 

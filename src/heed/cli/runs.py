@@ -21,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  running        a process is training in the folder now\n"
         "  finished       all steps made\n"
         "  stopped early  validation no longer got better (train.patience)\n"
-        "  interrupted    stopped by Ctrl-C or SIGTERM, and saved\n"
+        "  interrupted    stopped by Ctrl-C, SIGTERM or SIGUSR1, and saved\n"
         "  died           ended without a word: killed, crashed, or a power cut\n"
         "  empty          nothing recorded yet\n"
         "  damaged        a file is missing or cannot be read; see below the table\n"

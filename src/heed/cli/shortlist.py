@@ -32,11 +32,13 @@ def run(args: argparse.Namespace) -> int:
     from heed.bar import counting
     from heed.data.lexicon import learn_lexicon
     from heed.data.shortlist import Shortlist
+    from heed.errors import printable
     from heed.run import RunFolder
-    from heed.training.begin import open_corpus, read_validation
+    from heed.training.begin import missing_validation, open_corpus, read_validation
 
     trained = RunFolder.open(args.model)
-    store, valid = open_corpus(trained), read_validation(trained.config)
+    store, missing = open_corpus(trained), missing_validation(trained.config)
+    valid = [] if missing else read_validation(trained.config)
     with counting(100, "learning") as tell:
         lexicon = learn_lexicon(
             store, trained.config.model.max_length + 1, lambda done, total: tell(100 * done // total)
@@ -65,5 +67,6 @@ def run(args: argparse.Namespace) -> int:
         print(f"a sentence of the validation text has {found['mean_length']:.0f} of {found['vocabulary']:,} symbols;")
         print(f"{found['covered']:.1%} of its reference's are among them")
     else:
-        print("how much it covers is not known: the run has no validation text (data.valid_source)", file=sys.stderr)
+        why = missing or "the run has no validation text (data.valid_source)"
+        print(f"how much it covers is not known: {printable(why)}", file=sys.stderr)
     return 0

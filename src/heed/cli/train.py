@@ -60,11 +60,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     # Until training begins, which has something to save, being asked to stop is as Ctrl-C.
-    before = signal.signal(signal.SIGTERM, _stop)
+    numbers = [signal.SIGTERM, *([signal.SIGUSR1] if hasattr(signal, "SIGUSR1") else [])]
+    before = {number: signal.signal(number, _stop) for number in numbers}
     try:
         return _train(args)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _train(args: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from heed.durable import read_file
 from heed.errors import CheckpointError
 from heed.evaluate.criterion import BLEU, CRITERIA, PERPLEXITY, Criterion
 
@@ -65,7 +66,7 @@ def read_history(run: Path) -> History:
     """
     path = run / "events.jsonl"
     try:
-        content = path.read_bytes()
+        content = read_file(path)
     except (FileNotFoundError, NotADirectoryError):
         raise CheckpointError(
             f"{run}: no events.jsonl in it; name a run folder (`heed runs` lists them), as given to heed train --out"

@@ -16,6 +16,7 @@ import numpy as np
 import sentencepiece
 from numpy.typing import NDArray
 
+from heed.durable import read_file
 from heed.errors import TokenizerError
 from heed.symbols import EOS, N_SPECIAL, PAD, UNK
 from heed.text.normalize import SPACE_MARK, normalize
@@ -105,11 +106,13 @@ class Tokenizer:
     def load(cls, path: str | Path) -> "Tokenizer":
         """The tokenizer in a file, such as a run folder's `tokenizer.model`."""
         try:
-            return cls(Path(path).read_bytes())
+            return cls(read_file(Path(path)))
         except FileNotFoundError:
             raise TokenizerError(
                 f"{path}: no such sentencepiece model; check the path, or fetch the file again"
             ) from None
+        except OSError as error:
+            raise TokenizerError(f"{path}: cannot be read ({error.strerror})") from None
         except TokenizerError as error:
             raise TokenizerError(f"{path}: {error}") from None
 

@@ -136,6 +136,30 @@ def _with_metric(config: Config, pairs: Pairs, say: Callable[[str], None]) -> Co
     return build_config(config, ("train.metric", {"train": {"metric": metric}}))
 
 
+def missing_validation(config: Config) -> str:
+    """Say which validation file is not there; "" if none is missing."""
+    for key in ("valid_source", "valid_target"):
+        path = getattr(config.data, key)
+        if path and not Path(path).exists():
+            return f"data.{key} = {path!r}: no such file here"
+    return ""
+
+
+def read_own_validation(run: RunFolder) -> Pairs:
+    """The validation pairs of a run that goes on, whose names nobody has just typed.
+
+    Raises:
+        DataError: a file is missing, with the way out.
+    """
+    if missing := missing_validation(run.config):
+        where = run.path / "config.json"
+        raise DataError(
+            f"{where}: {missing}. Relative names count from the folder you are in: go to the one the run was begun "
+            f'in; or, if the file has moved, change its name in {where} and delete the line "checksum" there'
+        )
+    return read_validation(run.config)
+
+
 def _vocabulary(config: Config, text: ParallelText, n_pairs: int, say: Callable[[str], None]) -> Tokenizer:
     if config.text.tokenizer:
         return Tokenizer.load(Path(config.text.tokenizer))

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
+from heed.errors import printable
 from heed.training.step import StepResult
 from heed.wording import counted, perplexity
 
@@ -92,6 +93,7 @@ class Log:
 
     def say(self, message: str) -> None:
         """A line for people."""
+        message = printable(message)
         with self._audience():
             if self._bar is not None:
                 self._bar.say(message)

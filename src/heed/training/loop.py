@@ -122,22 +122,39 @@ def _go_on(
     quiet: bool = False,
 ) -> Outcome:
     """Train in a run folder that is there, in all processes."""
+    done = None
     try:
         with workers.agreeing():
             if workers.leads:
                 begun = RunFolder.open(out)
                 lock = lock or FolderLock.acquire(out)
-                begin.remake_corpus(begun)
+                done = _outcome_without_validation(begun) if restore and not longer else None
+                if done is None:
+                    begin.remake_corpus(begun)
+        if (done := workers.from_leader(done)) is not None:
+            return done
         with workers.agreeing():  # a file may be missing on one of many machines
             run = RunFolder.open(out)
             if longer:
                 run.config = build_config(run.config, ("resume", {"train": longer}))
-            store, valid = begin.open_corpus(run), begin.read_validation(run.config)
+            if restore:
+                run.check_newest()
+            store, valid = begin.open_corpus(run), begin.read_own_validation(run)
         log = _log(run.events_path, run.config, workers, quiet)
         return _Training(run, store, valid, workers, log, on_step).go_on(restore)
     finally:
         if lock is not None:
             lock.release()
+
+
+def _outcome_without_validation(run: RunFolder) -> Outcome | None:
+    """How a run ended whose validation text is gone, which it no longer needs; None if there is more to do."""
+    missing, end = begin.missing_validation(run.config), run.ending()
+    if not missing or end is None:
+        return None
+    log = Log(None, run.config.train.max_steps)
+    log.say(f"{run.path} has ended already, at step {end['step']:,}: there is nothing to do ({missing})")
+    return Outcome(run.path, end["step"], str(end.get("reason")), run.best())
 
 
 class _Training:
@@ -194,6 +211,7 @@ class _Training:
                 )
             finally:
                 self.log.close()
+                self.keeper.close()
         return Outcome(self.run.path, self.progress.step, reason, self.keeper.best)
 
     def _restore(self) -> None:
@@ -216,6 +234,7 @@ class _Training:
                 return "early"
             if self.progress.step >= config.max_steps:
                 return "finished"
+            self.keeper.warn_if_gone()
             stop, retry = self.workers.any(self.stop.asked, self.keeper.retry_is_due)
             if stop:
                 raise Interrupted
