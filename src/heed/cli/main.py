@@ -29,7 +29,7 @@ from heed.cli import (
     translate,
 )
 from heed.cli.usage import Parser
-from heed.errors import ConfigError, HeedError
+from heed.errors import ConfigError, HeedError, printable
 
 VERBS = {
     "demo": demo,
