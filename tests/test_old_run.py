@@ -12,6 +12,7 @@ import pytest
 
 import heed
 from heed.durable import read_json
+from heed.inspect.runs import state_of
 from heed.run import RunFolder
 from tests.cli.conftest import COMMAND, ENVIRONMENT
 
@@ -59,6 +60,23 @@ def test_it_goes_on(folder: Path) -> None:
         assert "checksum" in json.loads((run.path / name).read_bytes())
     assert json.loads((run.step_path(310) / "manifest.json").read_bytes())["format"] == 3
     assert read_json(run.path / "config.json")["train"]["max_steps"] == 310
+
+
+def test_it_goes_by_bleu_though_its_lines_are_short(folder: Path) -> None:
+    """Version 0.1.0 had no train.metric."""
+    best = json.loads((FOLDER / "run" / "best.json").read_bytes())
+    assert RunFolder.open(folder / "run").config.train.metric == "bleu"
+    state = state_of(folder / "run")
+    assert (state.state, state.metric, state.best) == ("finished", "bleu", best["bleu"])
+
+
+def test_with_best_json_lost_its_scores_come_back_from_the_checkpoint(folder: Path) -> None:
+    before = json.loads((FOLDER / "run" / "best.json").read_bytes())
+    (folder / "run" / "best.json").unlink()
+    shutil.rmtree(folder / "run" / "data")  # encoded again from the text
+    assert command(folder, "train", "--resume", "run").returncode == 0
+    best = json.loads((folder / "run" / "best.json").read_bytes())
+    assert {key: best[key] for key in before} == before
 
 
 # --- from another folder, where its relative names lead nowhere ----------------------------------------------
