@@ -1,5 +1,6 @@
 """From texts to translations: order and count kept, whatever the texts."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,7 +28,15 @@ from heed.model.transformer import AttentionWeights, Transformer
 from heed.run import RunFolder
 from heed.symbols import EOS, PAD, UNK
 from heed.text.tokenizer import Tokenizer
-from heed.translation import Attention, Translation, beam_and_alpha, best_of, joined, parts_that_fit
+from heed.translation import (
+    Attention,
+    Translation,
+    beam_and_alpha,
+    best_of,
+    check_prefixes,
+    joined,
+    parts_that_fit,
+)
 
 # Source pieces of a batch, times its beam: larger batches are slower, their scores too large for the cores' own memory.
 _PIECES = 4096
@@ -55,7 +64,13 @@ class Translator:
         decode: DecodeConfig,
         int8: bool = False,
         shortlist: Shortlist | None = None,
+        weights: str = "the model",
     ) -> None:
+        """Take models that belong together. `weights`: where they are from.
+
+        Raises:
+            DecodeError: a model's vocabulary is not the tokenizer's.
+        """
         for model in models:
             if model.vocab_size != len(tokenizer):
                 raise DecodeError(
@@ -67,6 +82,7 @@ class Translator:
         self.decode = decode
         self._int8 = int8
         self._shortlist = shortlist
+        self._weights = weights
 
     @cached_property
     def _decoders(self) -> list[IncrementalDecoder]:
@@ -92,9 +108,21 @@ class Translator:
     def device(self) -> torch.device:
         return self.models[0].embedding.weight.device
 
+    @property
+    def _limit(self) -> int:
+        """The most pieces of a text that every model reads."""
+        return min(model.config.max_length for model in self.models)
+
+    @property
+    def _last_position(self) -> int | None:
+        """The number of positions every model has; None if there is no last one."""
+        return min(
+            (model.target_positions.limit for model in self.models if model.target_positions.limit), default=None
+        )
+
     def fits(self, text: str) -> bool:
         """Is the text within the model's limit, so that it need not be translated in parts?"""
-        return len(self.tokenizer.encode_ids([text])[0]) <= self.models[0].config.max_length
+        return len(self.tokenizer.encode_ids([text])[0]) <= self._limit
 
     @torch.inference_mode()
     def translate(
@@ -123,36 +151,42 @@ class Translator:
             first_number: number of the first text, which names its random stream.
 
         Raises:
-            DecodeError: a request that contradicts itself.
+            DecodeError: a request that cannot be carried out, or weights that are not finite.
         """
         if prefixes is not None and len(prefixes) != len(texts):
             raise DecodeError(f"{len(texts)} texts, but {len(prefixes)} prefixes; give one for each, or none")
         if draft is not None and self._shortlist is not None:
             raise DecodeError("a draft guesses among all symbols, so it does not go with a shortlist; leave one out")
         beam, alpha = beam_and_alpha(self.decode, beam, alpha, n_best, drawing=sampling is not None)
-        limit = self.models[0].config.max_length
-        parts = parts_that_fit(texts, self.tokenizer, limit)
+        limit = self._limit
+        parts = parts_that_fit(texts, self.tokenizer, limit, self._last_position is not None)
         if prefixes is not None and (long := next((i for i, p in enumerate(parts) if len(p) > 1), None)) is not None:
             raise DecodeError(
                 f"text {first_number + long + 1} is longer than {limit} pieces, so it cannot have a prefix"
             )
         flat = [part.text for text_parts in parts for part in text_parts]
         numbers = [first_number + i for i, text_parts in enumerate(parts) for _ in text_parts]
-        part_prefixes = None if prefixes is None else [prefixes[number - first_number] for number in numbers]
+        forced = None
+        if prefixes is not None:
+            ids = self.tokenizer.encode_ids(prefixes)
+            check_prefixes(ids, limit, first_number)
+            forced = [ids[number - first_number] for number in numbers]
 
-        found = self._translate_parts(flat, numbers, beam, alpha, n_best, sampling, part_prefixes, attention, draft)
+        found = self._translate_parts(flat, numbers, beam, alpha, n_best, sampling, forced, attention, draft)
         return joined(parts, found)
 
     @torch.inference_mode()
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[PairScore]:
-        """Forced decoding: the log-probability of each given translation. Several models: the first's.
+        """Forced decoding: the log-probability of each given translation.
+
+        Several models: that of the mean of their probabilities, symbol by symbol, as they search.
 
         Raises:
             DecodeError: unequal numbers, or a side longer than the model's limit.
         """
         if len(sources) != len(targets):
             raise DecodeError(f"{len(sources)} sources, but {len(targets)} targets")
-        limit = self.models[0].config.max_length
+        limit = self._limit
         ids = [self.tokenizer.encode_ids(side) for side in (sources, targets)]
         longer = np.array([max(len(source), len(target)) for source, target in zip(*ids, strict=True)], dtype=np.int64)
         if len(longer) and longer.max() > limit:
@@ -166,8 +200,11 @@ class Translator:
         for begin, end in zip(bounds, bounds[1:], strict=False):
             rows = order[begin:end].tolist()
             batch = batch_of_ids([ids[0][i] for i in rows], [ids[1][i] for i in rows]).to(self.device)
-            logprobs_BTV = self.models[0](batch.src_BS, batch.tgt_in_BT).log_softmax(-1)
-            gold_BT = logprobs_BTV.gather(-1, batch.tgt_out_BT.unsqueeze(-1)).squeeze(-1)
+            gold_BT1 = batch.tgt_out_BT.unsqueeze(-1)
+            logprobs_BTN = torch.cat(
+                [model(batch.src_BS, batch.tgt_in_BT).log_softmax(-1).gather(-1, gold_BT1) for model in self.models], -1
+            )
+            gold_BT = logprobs_BTN.logsumexp(-1) - math.log(len(self.models))
             real_BT = batch.tgt_out_BT.ne(PAD)
             totals = gold_BT.where(real_BT, 0.0).double().sum(1).tolist()
             for i, total, n_tokens in zip(rows, totals, real_BT.sum(1).tolist(), strict=True):
@@ -182,18 +219,18 @@ class Translator:
         alpha: float,
         n_best: int,
         sampling: Sampling | None,
-        prefixes: list[str] | None,
+        forced: list[list[int]] | None,
         attention: bool,
         draft: Draft | None,
     ) -> list[Translation]:
         """Texts that fit, sorted into batches of similar length and put back in order."""
         ids = self.tokenizer.encode_ids(texts)
-        forced = None if prefixes is None else self.tokenizer.encode_ids(prefixes)
         lengths = np.array([len(one) + 1 for one in ids], dtype=np.int64)
         order = np.argsort(lengths, kind="stable")
         all_symbols, lanes = self._decoders, n_lanes(self.device)
         a_share = -(-int(lengths.sum()) // lanes)
-        budget = min(self.decode.batch_tokens, max(1, _PIECES // beam), a_share)
+        width = beam if sampling is None else n_best
+        budget = min(self.decode.batch_tokens, max(1, _PIECES // width), a_share)
         bounds = cut_by_budget(lengths[order], budget)
 
         def translate_batch(rows: list[int]) -> list[Translation]:
@@ -236,8 +273,7 @@ class Translator:
     def _output_limit(self, n_source: int) -> int:
         """Section 6.1: at most input length + 50; and no further than there are learned positions."""
         limit = n_source + self.decode.extra_length
-        table = self.models[0].target_positions.limit
-        return limit if table is None else min(limit, table)
+        return limit if self._last_position is None else min(limit, self._last_position)
 
     def _translation(self, source: list[int], hypotheses: list[Hypothesis], attention: bool) -> Translation:
         source_pieces = self.tokenizer.pieces(source)
@@ -253,7 +289,7 @@ class Translator:
             )
             for one in hypotheses
         ]
-        return best_of(several)
+        return best_of(several, self._weights)
 
     def _attention(self, source: list[int], target: list[int]) -> Attention:
         captured = AttentionWeights()
@@ -290,4 +326,5 @@ def load(*paths: str | Path, checkpoint: str = "best", int8: bool = False, short
             )
     models = [run.load_model(checkpoint) for run in runs]
     listed = Shortlist.load(runs[0].shortlist_path, runs[0].tokenizer) if shortlist else None
-    return Translator(models, runs[0].tokenizer, runs[0].config.decode, int8, listed)
+    weights = ", ".join(str(run.checkpoint_path(checkpoint)) for run in runs)
+    return Translator(models, runs[0].tokenizer, runs[0].config.decode, int8, listed, weights)

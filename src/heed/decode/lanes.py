@@ -24,7 +24,7 @@ def side_by_side(work: Callable[[T], R], items: Sequence[T], lanes: int, small_s
 
     A lone item gets all cores, unless its steps are too small for that.
     """
-    if lanes == 1 or (len(items) == 1 and not small_steps):
+    if lanes == 1 or not items or (len(items) == 1 and not small_steps):
         return [work(item) for item in items]
     threads = torch.get_num_threads()
 

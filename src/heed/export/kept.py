@@ -22,6 +22,7 @@ def open_engine(path: Path, checkpoint: str = "best", int8: bool = False) -> Eng
 
     Raises:
         CheckpointError: the run folder is missing or damaged, or another process is making the export.
+        DecodeError: the weights are not finite.
     """
     weights = checkpoint_path(path, checkpoint)
     config = config_from_dict(read_json(path / "config.json"), str(path / "config.json"))
@@ -35,7 +36,7 @@ def open_engine(path: Path, checkpoint: str = "best", int8: bool = False) -> Eng
     folder = path / "export" / f"ctranslate2-{'int8' if int8 else 'float32'}"
     if not _is_whole(folder, origin):
         _make(folder, path, weights.name, origin, int8)
-    return Engine(folder, config, tokenizer, int8)
+    return Engine(folder, config, tokenizer, int8, str(weights))
 
 
 def checkpoint_path(path: Path, which: str) -> Path:
@@ -73,7 +74,8 @@ def _make(folder: Path, path: Path, checkpoint: str, origin: dict[str, Any], int
     run = RunFolder.open(path)
     model = run.load_model(checkpoint)
     with new_folder_alone(folder, replacing=True) as (new, lock):
-        write_ctranslate2(new, model, run.tokenizer, run.config.decode, int8)
+        weights = str(run.checkpoint_path(checkpoint))
+        write_ctranslate2(new, model, run.tokenizer, run.config.decode, int8, weights)
         names = sorted(file.name for file in new.iterdir() if file.name != LOCK)
         write_manifest(new, {"format": FORMAT, "origin": origin, "sha256": _checksums(new, names)})
     lock.release()
