@@ -8,7 +8,7 @@ import stat
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from heed.bar import counting
 from heed.cli.startup import import_torch
-from heed.errors import HeedError
+from heed.errors import DataError
 
 if TYPE_CHECKING:
     from heed.cli.output import Output
@@ -135,7 +135,6 @@ def _add_engine(group: argparse._ActionsContainer) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from heed.cli.output import Output
-    from heed.errors import DataError
     from heed.text.lines import decode_lines, read_lines
 
     _check_options(args)
@@ -151,9 +150,11 @@ def run(args: argparse.Namespace) -> int:
         texts = decode_lines(open(sys.stdin.fileno(), "rb", closefd=False), "standard input")
     else:
         texts = read_lines(args.input)
-    total = _count_lines(args.input) if sys.stderr.isatty() and not out.is_terminal else None
-    number = 0
-    with out, counting(total, "translating") if total else nullcontext(lambda done: None) as tell:
+    total, number = _count_lines(args.input), 0
+    with (
+        out,
+        counting(total, "translating") if total and not out.is_terminal else nullcontext(lambda done: None) as tell,
+    ):
         try:
             for lines in _chunks(texts):
                 forced = None if prefixes is None else list(islice(prefixes, len(lines)))
@@ -169,7 +170,7 @@ def run(args: argparse.Namespace) -> int:
             if prefixes is not None and (left := sum(1 for _ in prefixes)):
                 raise DataError(f"{args.prefixes}: has {number + left:,} lines, the input has only {number:,}")
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(_how_far(args.input, number, out)) from None
+            raise KeyboardInterrupt(_how_far(number, total, out)) from None
         except Exception:
             if out.has_begun and out.part is not None:
                 print(f"{_lines(number)} translated before the error: {out.part}", file=sys.stderr)
@@ -370,30 +371,27 @@ def refuse_overwriting(output: str | Path | None, *inputs: str | None) -> None:
 
 
 def _count_lines(path: str) -> int | None:
-    """Count the lines of an input; None if they can be read only once."""
+    """Count the lines of an input; None if they can be read only once, or not at all."""
     from heed.text.lines import count_lines, reading
 
-    if path != "-":
+    try:
+        if path == "-":
+            standard = sys.stdin.fileno()
+            if not stat.S_ISREG(os.fstat(standard).st_mode):
+                return None
+            begin = os.lseek(standard, 0, os.SEEK_CUR)
+            ends = range(begin, os.fstat(standard).st_size, _BLOCK_BYTES)
+            return count_lines(os.pread(standard, _BLOCK_BYTES, at) for at in ends)
         if not Path(path).is_file():
             return None
         with reading(path) as stream:
             return count_lines(iter(lambda: stream.read(_BLOCK_BYTES), b""))
-    standard = sys.stdin.fileno()
-    if not stat.S_ISREG(os.fstat(standard).st_mode):
+    except (DataError, OSError):  # reported once the lines before are translated
         return None
-    begin = os.lseek(standard, 0, os.SEEK_CUR)
-    return count_lines(
-        block
-        for at in range(begin, os.fstat(standard).st_size, _BLOCK_BYTES)
-        if (block := os.pread(standard, _BLOCK_BYTES, at))
-    )
 
 
-def _how_far(path: str, number: int, out: "Output") -> str:
+def _how_far(number: int, total: int | None, out: "Output") -> str:
     """Say after how many lines a translation was stopped, and where they are."""
-    total = None
-    with suppress(HeedError, OSError):
-        total = _count_lines(path)
     place = f", which are in {out.part}" if out.has_begun and out.part is not None else ""
     return f"after {number:,} of {_lines(total)}{place}" if total else f"after {_lines(number)}{place}"
 

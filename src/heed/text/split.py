@@ -44,8 +44,10 @@ def _parts(text: str, tokenizer: Tokenizer, limit: int, last: str) -> Iterator[P
         end = 0
         for begin, end, kind in _cuts(text[:window], tokenizer, limit):
             yield from _checked(text[begin:end], tokenizer, limit, kind)
-        # No cut: a vocabulary from elsewhere that drops characters, such as soft hyphens.
-        text = text[end or window :].lstrip(" ")
+        if not end:  # a vocabulary from elsewhere may drop characters: few pieces, whatever the length
+            end = window
+            yield from _checked(text[:end], tokenizer, limit, "anywhere")
+        text = text[end:].lstrip(" ")
     end = 0
     for begin, end, kind in _cuts(text, tokenizer, limit):
         yield from _checked(text[begin:end], tokenizer, limit, kind)
