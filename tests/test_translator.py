@@ -2,6 +2,7 @@
 
 import copy
 import json
+import math
 import pickle
 import subprocess
 import sys
@@ -31,6 +32,15 @@ TEXTS = [
 ]
 
 
+@pytest.fixture(params=[1, 2], ids=["1 thread", "2 threads"])
+def threads(request):
+    """With several threads, batches are translated side by side, each in a thread of its own."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield
+    torch.set_num_threads(before)
+
+
 def make_translator(tokenizer, seed=0, **settings):
     torch.manual_seed(seed)
     model = Transformer(small_config(max_length=40, **settings), len(tokenizer)).double().eval()
@@ -46,6 +56,7 @@ def translator(tokenizer):
 METHODS = [{"beam": 1}, {"beam": 4}, {"beam": 3, "alpha": 0.0}, {"sampling": Sampling(seed=4)}]
 
 
+@pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_padding_and_batch_mates_never_change_a_translation(translator, method):
     together = translator.translate(TEXTS, **method)
@@ -55,6 +66,7 @@ def test_padding_and_batch_mates_never_change_a_translation(translator, method):
         assert alone.score == pytest.approx(found.score, abs=1e-5)
 
 
+@pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_order_and_count_are_kept(translator, method):
     found = translator.translate(TEXTS, **method)
@@ -67,12 +79,21 @@ def test_order_and_count_are_kept(translator, method):
         assert [one.text for one in backwards[::-1]] == [one.text for one in found]
 
 
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_blank_texts_stay_blank(translator, method):
+    for texts in ([], [""], ["  ", "\u2028", ""]):
+        assert [one.text for one in translator.translate(texts, **method)] == [""] * len(texts)
+
+
+@pytest.mark.parametrize("method", [{"beam": 4}, {"sampling": Sampling(seed=4)}], ids=str)
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
-def test_search_score_is_forced_decoding_score(tokenizer, positions):
+def test_search_score_is_forced_decoding_score(tokenizer, positions, method):
     """Each hypothesis of a cached, shared-memory, batched search against one plain pass of the model."""
     translator = make_translator(tokenizer, positions=positions)
     (model,) = translator.models
-    for text, found in zip(TEXTS, translator.translate(TEXTS, beam=4, n_best=4), strict=True):
+    for text, found in zip(TEXTS, translator.translate(TEXTS, n_best=4, **method), strict=True):
+        assert len(found.alternatives) == (4 if text.strip() else 0)
         for one in found.alternatives:
             ids = [translator.tokenizer._processor.piece_to_id(piece) for piece in one.pieces]
             gold = [*ids, EOS] if one.finished else ids
@@ -100,6 +121,21 @@ def test_score_is_the_probability_of_each_piece_multiplied(translator):
         assert found.log_probability == pytest.approx(expected, abs=1e-9)
 
 
+def test_score_of_several_models_is_that_of_their_mean_probability(tokenizer):
+    one, other = make_translator(tokenizer, 0), make_translator(tokenizer, 1)
+    both = Translator([*one.models, *other.models], tokenizer, one.decode)
+    source, target = "the quick brown fox", "der schnelle Fuchs"
+    gold = [*tokenizer.encode(target).ids, EOS]
+    inputs = torch.tensor([[*tokenizer.encode(source).ids, EOS]]), torch.tensor([[PAD, *gold[:-1]]])
+    with torch.no_grad():
+        probabilities = [model(*inputs)[0].softmax(-1)[range(len(gold)), gold] for model in both.models]
+    expected = sum(math.log((p + q) / 2) for p, q in zip(*(each.tolist() for each in probabilities), strict=True))
+    (found,) = both.score([source], [target])
+    assert found.log_probability == pytest.approx(expected, abs=1e-9)
+    assert found.log_probability != pytest.approx(one.score([source], [target])[0].log_probability, abs=0.1)
+
+
+@pytest.mark.usefixtures("threads")
 def test_n_best_are_different_and_sorted(translator):
     for one in translator.translate(TEXTS[:1] + TEXTS[2:4], beam=4, n_best=3):
         assert len(one.alternatives) == 3
@@ -109,6 +145,7 @@ def test_n_best_are_different_and_sorted(translator):
         assert len({tuple(other.pieces) for other in one.alternatives}) == 3
 
 
+@pytest.mark.usefixtures("threads")
 def test_long_texts_are_translated_in_parts(translator):
     long = "the quick brown fox jumps over the lazy dog. " * 12
     short, whole = translator.translate(["dog", long])
@@ -126,6 +163,7 @@ def test_an_unbroken_text_is_not_cut_off(translator):
     assert "".join(found.source_pieces).replace("▁", "") == "x" * 500
 
 
+@pytest.mark.usefixtures("threads")
 def test_a_prefix_begins_the_translation(translator):
     texts = ["the quick brown fox", "dog", "über"]
     prefixes = ["der faule", "", "Hund springt"]
@@ -259,6 +297,7 @@ def test_an_ensemble_votes(tokenizer):
     assert [t.score for t in votes] != [t.score for t in one.translate(texts, beam=1)]
 
 
+@pytest.mark.usefixtures("threads")
 def test_samples_differ_between_numbers_and_seeds(translator):
     text = "the quick brown fox jumps"
     a, b = translator.translate([text, text], sampling=Sampling(seed=1))
@@ -276,13 +315,56 @@ def test_learned_positions_bound_the_output(tokenizer):
         assert len(translator.translate([text], beam=beam)[0].pieces) <= 41
 
 
+def test_a_character_of_more_pieces_than_learned_positions(tokenizer):
+    """Sinusoidal positions have no last one; learned ones do."""
+    settings = DecodeConfig(extra_length=2)
+    models = {
+        kind: Transformer(small_config(max_length=3, positions=kind), len(tokenizer)).eval()
+        for kind in ("sinusoidal", "learned")
+    }
+    for beam in (1, 2):
+        (found,) = Translator([models["sinusoidal"]], tokenizer, settings).translate(["\U0001f600"], beam=beam)
+        assert len(found.source_pieces) == 5  # the mark of a word's beginning, and four bytes
+        with pytest.raises(DecodeError, match="\U0001f600. is spelt in 5 pieces, .* learned positions for 3 only"):
+            Translator([models["learned"]], tokenizer, settings).translate(["dog", "\U0001f600"], beam=beam)
+
+
+def test_the_shortest_limit_of_several_models(tokenizer):
+    models = [
+        Transformer(small_config(max_length=length, positions="learned"), len(tokenizer)).eval() for length in (40, 9)
+    ]
+    for several in (models, models[::-1]):
+        (found,) = Translator(several, tokenizer, DecodeConfig()).translate(["fox " * 12], beam=2)
+        assert found.cuts == ("space",)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize("method", METHODS, ids=str)
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
+def test_weights_that_are_not_finite_have_no_score(tokenizer, method, value, kind):
+    translator = make_translator(tokenizer)
+    model = translator.models[0].to(kind)
+    model.decoder[0].feed_forward.w_2.weight.data[0, 0] = value
+    translator = Translator([model], tokenizer, translator.decode, weights="runs/x")
+    with pytest.raises(DecodeError, match="no finite score: the weights of runs/x are not finite"):
+        translator.translate(["the quick brown fox"], **method)
+    assert not math.isfinite(translator.score(["dog"], ["Hund"])[0].log_probability)
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"n_best": 5}, "the 5 best of a beam of 4"),
-        ({"beam": 0}, "beam must be at least 1"),
-        ({"alpha": -1.0}, "alpha at least 0"),
+        ({"n_best": 5}, r"n_best 5 needs a beam of at least 5 \(beam is 4\)"),
+        ({"n_best": 0}, "n_best must be from 1 to 1,000, not 0"),
+        ({"n_best": 1001, "sampling": Sampling()}, "n_best must be from 1 to 1,000, not 1001"),
+        ({"beam": 0}, "beam must be from 1 to 1,000, not 0"),
+        ({"beam": 10**12}, "beam must be from 1 to 1,000, not 10{12}"),
+        ({"beam": 4, "sampling": Sampling()}, "beam 4 is for searching"),
+        ({"alpha": -1.0}, "alpha must be from 0 to 10, not -1.0"),
+        ({"alpha": math.nan}, "alpha must be from 0 to 10, not nan"),
+        ({"alpha": 1e308}, "alpha must be from 0 to 10, not 1e.308"),
         ({"prefixes": ["a", "b"]}, "1 texts, but 2 prefixes"),
+        ({"prefixes": ["x" * 500], "first_number": 7}, "the prefix of text 8 has 50[01] pieces, .* limit is 40"),
     ],
 )
 def test_contradictions_are_refused(translator, wrong, message):

@@ -1,5 +1,6 @@
 """What a translation is, whoever computes it: its request checked, long texts cut into parts, the parts joined."""
 
+import math
 import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,11 +12,15 @@ from numpy.typing import NDArray
 
 from heed.config import DecodeConfig
 from heed.errors import DecodeError
+from heed.symbols import UNK
 from heed.text.normalize import normalize
 from heed.text.split import Part, split_to_fit
 from heed.text.tokenizer import Tokenizer
 
 START = "<s>"  # the label of the decoder's first input, which is no piece
+# The least and the most. A beam of 1,000 and a vocabulary of 37,000 are 150 MB of scores a step; the length penalty of
+# no text overflows.
+_BEAM, _ALPHA = (1, 1_000), (0, 10)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,40 +106,89 @@ def _described(given: Any) -> str:
 def beam_and_alpha(
     decode: DecodeConfig, beam: int | None, alpha: float | None, n_best: int, drawing: bool = False
 ) -> tuple[int, float]:
-    """What is asked for; what is not, from the run's settings. `drawing`: a sample has no beam.
+    """Return what is asked for; what is not, from the run's settings. `drawing`: at random, without a beam.
 
     Raises:
-        DecodeError: a request that contradicts itself.
+        DecodeError: a value out of range, or two that contradict each other. The message begins with a name.
     """
+    if drawing and beam is not None:
+        raise DecodeError(f"beam {beam} is for searching, and sampling draws at random; give one of them")
     beam = decode.beam if beam is None else whole_number(beam, "beam")
     alpha = decode.alpha if alpha is None else real_number(alpha, "alpha")
     n_best = whole_number(n_best, "n_best")
-    if beam < 1 or alpha < 0:
-        raise DecodeError(f"beam = {beam}, alpha = {alpha}: beam must be at least 1, alpha at least 0")
-    if n_best < 1 or (n_best > beam and not drawing):
-        raise DecodeError(f"the {n_best} best of a beam of {beam} cannot be had; make the beam at least as wide")
+    for name, value, (least, most) in (("beam", beam, _BEAM), ("alpha", alpha, _ALPHA), ("n_best", n_best, _BEAM)):
+        if not least <= value <= most:
+            raise DecodeError(f"{name} must be from {least} to {most:,}, not {value}")
+    if n_best > beam and not drawing:
+        raise DecodeError(f"n_best {n_best} needs a beam of at least {n_best} (beam is {beam})")
     return beam, alpha
 
 
-def parts_that_fit(texts: Sequence[str], tokenizer: Tokenizer, limit: int) -> list[list[Part]]:
-    """Each text's parts of at most `limit` pieces; of a blank text, none."""
-    texts = [normalize(text) for text in texts]
-    # Most texts fit, and counting the pieces of all at once is quick.
-    return [
-        split_to_fit(text, tokenizer, limit) if len(ids) > limit else [Part(text, "end")] if text else []
-        for text, ids in zip(texts, tokenizer.encode_ids(texts), strict=True)
-    ]
+def parts_that_fit(
+    texts: Sequence[str], tokenizer: Tokenizer, limit: int, is_hard_limit: bool = False
+) -> list[list[Part]]:
+    """Return each text's parts of at most `limit` pieces; of a blank text, none.
 
-
-def best_of(several: list[Translation]) -> Translation:
-    """The first of the n best, with all of them as its alternatives.
+    A character may be spelt in more pieces than `limit`. `is_hard_limit`: the model cannot read even those.
 
     Raises:
-        DecodeError: the search found none, because no score was finite.
+        DecodeError: there is such a character, and the model cannot read it.
     """
-    if not several:
-        raise DecodeError("no translation has a finite score: the model's weights are damaged or have diverged")
+    texts = [normalize(text) for text in texts]
+    # Most texts fit, and counting the pieces of all at once is quick. A text too long for any pieces is not counted.
+    most_characters = limit * tokenizer.longest_piece
+    counted = tokenizer.encode_ids([text if len(text) <= most_characters else "" for text in texts])
+    parts = []
+    for text, ids in zip(texts, counted, strict=True):
+        if len(text) > most_characters or len(ids) > limit:
+            parts.append(split_to_fit(text, tokenizer, limit))
+        else:
+            parts.append([Part(text, "end")] if text else [])
+    if is_hard_limit:
+        lone = [part.text for text_parts in parts for part in text_parts if len(part.text) == 1]
+        for character, ids in zip(lone, tokenizer.encode_ids(lone), strict=True):
+            if len(ids) > limit:
+                raise DecodeError(
+                    f'"{character}" is spelt in {len(ids)} pieces, and the model has learned positions for {limit} '
+                    "only (model.max_length); leave the character out"
+                )
+    return parts
+
+
+def check_prefixes(prefixes: Sequence[Sequence[int]], limit: int, first_number: int) -> None:
+    """Refuse prefixes, given as ids, that no translation can begin with.
+
+    Raises:
+        DecodeError: one is longer than `limit`, or has a character that the vocabulary lacks.
+    """
+    for number, ids in enumerate(prefixes, first_number + 1):
+        if len(ids) > limit:
+            raise DecodeError(
+                f"the prefix of text {number} has {len(ids):,} pieces, the model's limit is {limit:,}; shorten it"
+            )
+        if UNK in ids:
+            raise DecodeError(
+                f"the prefix of text {number} has a character that the vocabulary lacks; leave that character out"
+            )
+
+
+def best_of(several: list[Translation], weights: str) -> Translation:
+    """Return the first of the n best, with all of them as its alternatives. `weights`: where they are from.
+
+    Raises:
+        DecodeError: the search found none, or their scores are not finite.
+    """
+    if not several or not all(math.isfinite(one.log_probability) for one in several):
+        raise not_finite(weights)
     return replace(several[0], alternatives=tuple(several)) if len(several) > 1 else several[0]
+
+
+def not_finite(weights: str) -> DecodeError:
+    """Return the error for weights that no translation can be scored with."""
+    return DecodeError(
+        f"no finite score: the weights of {weights} are not finite, or too large to compute with; "
+        "the training has diverged: take an earlier checkpoint, or train again with a lower learning rate"
+    )
 
 
 def joined(parts: list[list[Part]], translations: Iterable[Translation]) -> list[Translation]:

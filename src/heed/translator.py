@@ -36,6 +36,7 @@ from heed.translation import (
     Translation,
     beam_and_alpha,
     best_of,
+    check_prefixes,
     joined,
     parts_that_fit,
     texts_of,
@@ -68,7 +69,13 @@ class Translator:
         decode: DecodeConfig,
         int8: bool = False,
         shortlist: Shortlist | None = None,
+        weights: str = "the model",
     ) -> None:
+        """Take models that belong together. `weights`: where they are from.
+
+        Raises:
+            DecodeError: a model's vocabulary is not the tokenizer's.
+        """
         for model in models:
             if model.vocab_size != len(tokenizer):
                 raise DecodeError(
@@ -83,6 +90,7 @@ class Translator:
         self._int8 = int8
         self._shortlist = shortlist
         self._made_of: Sequence[tuple[object, ...]] = []  # the weights that `_decoders` were made of
+        self._weights = weights
 
     def __repr__(self) -> str:
         config = self.models[0].config
@@ -134,9 +142,21 @@ class Translator:
     def device(self) -> torch.device:
         return self.models[0].embedding.weight.device
 
+    @property
+    def _limit(self) -> int:
+        """The most pieces of a text that every model reads."""
+        return min(model.config.max_length for model in self.models)
+
+    @property
+    def _last_position(self) -> int | None:
+        """The number of positions every model has; None if there is no last one."""
+        return min(
+            (model.target_positions.limit for model in self.models if model.target_positions.limit), default=None
+        )
+
     def fits(self, text: str) -> bool:
         """Is the text within the model's limit, so that it need not be translated in parts?"""
-        return len(self.tokenizer.encode_ids(texts_of([text], "text"))[0]) <= self.models[0].config.max_length
+        return len(self.tokenizer.encode_ids(texts_of([text], "text"))[0]) <= self._limit
 
     @torch.inference_mode()
     def translate(
@@ -167,7 +187,7 @@ class Translator:
             progress: called with how many texts are done and how many there are, after each batch.
 
         Raises:
-            DecodeError: a request that contradicts itself.
+            DecodeError: a request that cannot be carried out, or weights that are not finite.
             TypeError: an argument that is not what it should be.
         """
         texts = texts_of(texts, "texts")
@@ -182,20 +202,22 @@ class Translator:
         if draft is not None and self._shortlist is not None:
             raise DecodeError("a draft guesses among all symbols, so it does not go with a shortlist; leave one out")
         beam, alpha = beam_and_alpha(self.decode, beam, alpha, n_best, drawing=sampling is not None)
-        limit = self.models[0].config.max_length
-        parts = parts_that_fit(texts, self.tokenizer, limit)
+        limit = self._limit
+        parts = parts_that_fit(texts, self.tokenizer, limit, self._last_position is not None)
         if prefixes is not None and (long := next((i for i, p in enumerate(parts) if len(p) > 1), None)) is not None:
             raise DecodeError(
                 f"text {first_number + long + 1} is longer than {limit} pieces, so it cannot have a prefix"
             )
         flat = [part.text for text_parts in parts for part in text_parts]
         numbers = [first_number + i for i, text_parts in enumerate(parts) for _ in text_parts]
-        part_prefixes = None if prefixes is None else [prefixes[number - first_number] for number in numbers]
+        forced = None
+        if prefixes is not None:
+            ids = self.tokenizer.encode_ids(prefixes)
+            check_prefixes(ids, limit, first_number)
+            forced = [ids[number - first_number] for number in numbers]
 
         on_parts = _counting(numbers, len(texts), progress or (lambda done, total: None))
-        found = self._translate_parts(
-            flat, numbers, beam, alpha, n_best, sampling, part_prefixes, attention, draft, on_parts
-        )
+        found = self._translate_parts(flat, numbers, beam, alpha, n_best, sampling, forced, attention, draft, on_parts)
         return joined(parts, found)
 
     @torch.inference_mode()
@@ -211,7 +233,7 @@ class Translator:
         sources, targets = texts_of(sources, "sources"), texts_of(targets, "targets")
         if len(sources) != len(targets):
             raise DecodeError(f"{len(sources)} sources, but {len(targets)} targets")
-        limit = self.models[0].config.max_length
+        limit = self._limit
         ids = [self.tokenizer.encode_ids(side) for side in (sources, targets)]
         longer = np.array([max(len(source), len(target)) for source, target in zip(*ids, strict=True)], dtype=np.int64)
         if len(longer) and longer.max() > limit:
@@ -244,7 +266,7 @@ class Translator:
         alpha: float,
         n_best: int,
         sampling: Sampling | None,
-        prefixes: list[str] | None,
+        forced: list[list[int]] | None,
         attention: bool,
         draft: Draft | None,
         on_parts: Callable[[list[int]], None],
@@ -254,12 +276,12 @@ class Translator:
         `on_parts` is called after each batch with its texts' numbers.
         """
         ids = self.tokenizer.encode_ids(texts)
-        forced = None if prefixes is None else self.tokenizer.encode_ids(prefixes)
         lengths = np.array([len(one) + 1 for one in ids], dtype=np.int64)
         order = np.argsort(lengths, kind="stable")
         all_symbols, lanes = self._current_decoders(), n_lanes(self.device)
         a_share = -(-int(lengths.sum()) // lanes)
-        budget = min(self.decode.batch_tokens, max(1, _PIECES // beam), a_share)
+        width = beam if sampling is None else n_best
+        budget = min(self.decode.batch_tokens, max(1, _PIECES // width), a_share)
         bounds = cut_by_budget(lengths[order], budget)
 
         def translate_batch(rows: list[int]) -> list[Translation]:
@@ -306,8 +328,7 @@ class Translator:
     def _output_limit(self, n_source: int) -> int:
         """Section 6.1: at most input length + 50; and no further than there are learned positions."""
         limit = n_source + self.decode.extra_length
-        table = self.models[0].target_positions.limit
-        return limit if table is None else min(limit, table)
+        return limit if self._last_position is None else min(limit, self._last_position)
 
     def _translation(self, source: list[int], hypotheses: list[Hypothesis], attention: bool) -> Translation:
         source_pieces = self.tokenizer.pieces(source)
@@ -323,7 +344,7 @@ class Translator:
             )
             for one in hypotheses
         ]
-        return best_of(several)
+        return best_of(several, self._weights)
 
     def _attention(self, source: list[int], target: list[int]) -> Attention:
         captured = AttentionWeights()
@@ -382,4 +403,5 @@ def load(*paths: str | Path, checkpoint: str = "best", int8: bool = False, short
             )
     models = [run.load_model(checkpoint) for run in runs]
     listed = Shortlist.load(runs[0].shortlist_path, runs[0].tokenizer) if shortlist else None
-    return Translator(models, runs[0].tokenizer, runs[0].config.decode, int8, listed)
+    weights = ", ".join(str(run.checkpoint_path(checkpoint)) for run in runs)
+    return Translator(models, runs[0].tokenizer, runs[0].config.decode, int8, listed, weights)

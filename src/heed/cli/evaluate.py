@@ -8,7 +8,14 @@ from pathlib import Path
 from heed.cli.progress import in_portions, shown
 from heed.cli.score import configure_scoring, named, report
 from heed.cli.startup import import_torch
-from heed.cli.translate import TorchInstead, chosen_engine, configure_model, refuse_overwriting, torch_translator
+from heed.cli.translate import (
+    TorchInstead,
+    chosen_engine,
+    configure_model,
+    refuse_overwriting,
+    search_settings,
+    torch_translator,
+)
 
 HELP = "translate a test set and score it: BLEU, chrF, exact match, perplexity"
 
@@ -69,8 +76,7 @@ def run(args: argparse.Namespace) -> int:
                 f"{named(args.source)} has {len(sources):,} lines, but {named(file)} has {len(lines):,}; "
                 "line n of one must be the translation of line n of the other"
             )
-    beam = translator.decode.beam if args.beam is None else args.beam
-    alpha = translator.decode.alpha if args.alpha is None else args.alpha
+    beam, alpha = search_settings(translator.decode, args.beam, args.alpha)
 
     hypotheses: list[str] = []
     for texts in shown(in_portions(sources, _AT_ONCE), len(sources), "translating"):

@@ -128,9 +128,9 @@ def _run(args: argparse.Namespace) -> int:
         else:
             time.sleep(_UNTIL_SAID)
         return 2 if isinstance(error, ConfigError) else 1
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:  # a verb may say how far it has come
         if _speaks():
-            print(f"heed {args.verb}: stopped", file=sys.stderr)
+            print(" ".join([f"heed {args.verb}: stopped", *map(str, stop.args)]), file=sys.stderr)
         return 130
     except BrokenPipeError:
         # Whoever read our output has gone (`| head`): not an error. Nothing may be flushed to it at exit.

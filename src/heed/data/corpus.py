@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from heed.errors import ConfigError, DataError
-from heed.text.lines import read_lines, reading
+from heed.text.lines import count_lines, read_lines, reading
 from heed.wording import counted
 
 
@@ -85,11 +85,7 @@ def overlap(train: ParallelText, pairs: list[tuple[str, str]]) -> int:
 
 
 def _count_lines(path: str) -> int:
-    count, last = 0, b"\n"
     if path == "-" or Path(path).is_fifo():
         raise DataError(f"{path}: can be read only once, and training needs its text again; put it into a file")
     with reading(path) as stream:
-        while block := stream.read(1 << 20):
-            count += block.count(b"\n")
-            last = block[-1:]
-    return count + (last != b"\n")
+        return count_lines(iter(lambda: stream.read(1 << 20), b""))

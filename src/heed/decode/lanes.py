@@ -39,7 +39,7 @@ def side_by_side(
             kept.append(result)
         return kept
 
-    if lanes == 1 or (len(items) == 1 and not small_steps):
+    if lanes == 1 or not items or (len(items) == 1 and not small_steps):
         return collected(map(work, items))
     threads = torch.get_num_threads()
 

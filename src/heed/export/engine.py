@@ -45,10 +45,13 @@ class _Hypothesis(NamedTuple):
 class Engine:
     """A folder made by `write_ctranslate2`, ready to translate."""
 
-    def __init__(self, folder: Path, config: Config, tokenizer: Tokenizer, int8: bool = False) -> None:
+    def __init__(
+        self, folder: Path, config: Config, tokenizer: Tokenizer, int8: bool = False, weights: str = "the model"
+    ) -> None:
+        """Open the folder. `weights`: where they are from."""
         import ctranslate2
 
-        self.config, self.tokenizer, self._folder = config, tokenizer, folder
+        self.config, self.tokenizer, self._folder, self._weights = config, tokenizer, folder, weights
         # A thread for each batch, and as many batches at once as there are cores. Several threads for one batch are
         # slower even if the batch is all there is: the products of one step are too small to share.
         self._workers = _available_threads()
@@ -73,11 +76,12 @@ class Engine:
         """Translate texts, one line each; as `heed.translator.Translator.translate`.
 
         Raises:
-            DecodeError: a request that contradicts itself.
+            DecodeError: a request that cannot be carried out, or weights that are not finite.
         """
         texts = texts_of(texts, "texts")
         beam, alpha = beam_and_alpha(self.decode, beam, alpha, n_best)
-        parts = parts_that_fit(texts, self.tokenizer, self.config.model.max_length)
+        model = self.config.model
+        parts = parts_that_fit(texts, self.tokenizer, model.max_length, model.positions == "learned")
         ids = self.tokenizer.encode_ids([part.text for text_parts in parts for part in text_parts])
         sources = [[self._pieces[i] for i in one] for one in ids]
         with self._failures_named():
@@ -185,7 +189,7 @@ class Engine:
             pieces = pieces[:-1] if finished else pieces
             text = self.tokenizer.decode([self._ids[piece] for piece in pieces])
             several.append(Translation(text, score, log_probability, pieces, source, finished))
-        return best_of(several)
+        return best_of(several, self._weights)
 
 
 def _dropped_may_count(hypotheses: list[_Hypothesis], longest: int, alpha: float, n_best: int) -> bool:

@@ -31,6 +31,7 @@ def open_engine(path: Path, checkpoint: str = "best", int8: bool = False) -> Eng
 
     Raises:
         CheckpointError: the run folder is missing or damaged, or another process is making the export.
+        DecodeError: the weights are not finite.
     """
     weights = checkpoint_path(path, checkpoint)
     config = read_run_config(path)
@@ -45,7 +46,7 @@ def open_engine(path: Path, checkpoint: str = "best", int8: bool = False) -> Eng
     folder = path / "export" / f"ctranslate2-{'int8' if int8 else 'float32'}"
     if not _is_whole(folder, origin):
         _make(folder, path, weights.name, origin, int8)
-    return Engine(folder, config, tokenizer, int8)
+    return Engine(folder, config, tokenizer, int8, str(weights))
 
 
 def checkpoint_path(path: Path, which: str) -> Path:
@@ -88,7 +89,8 @@ def _make(folder: Path, path: Path, checkpoint: str, origin: dict[str, Any], int
     model = run.load_model(checkpoint)
     try:
         with new_folder_alone(folder, replacing=True) as (new, lock):
-            write_ctranslate2(new, model, run.tokenizer, run.config.decode, int8)
+            weights = str(run.checkpoint_path(checkpoint))
+            write_ctranslate2(new, model, run.tokenizer, run.config.decode, int8, weights)
             names = sorted(file.name for file in new.iterdir() if file.name != LOCK)
             write_manifest(new, {"format": FORMAT, "origin": origin, "sha256": _checksums(new, names)})
         lock.release()

@@ -43,6 +43,15 @@ def read_lines(path: str | Path) -> Iterator[str]:
         yield from decode_lines(stream, _name(path))
 
 
+def count_lines(blocks: Iterable[bytes]) -> int:
+    """Count the lines of a text given in blocks; the last line may do without its end."""
+    count, last = 0, b"\n"
+    for block in blocks:
+        count += block.count(b"\n")
+        last = block[-1:]
+    return count + (last != b"\n")
+
+
 @contextmanager
 def reading(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file of UTF-8 text, plain or gzip-compressed, for reading its bytes; `-` is standard input.

@@ -119,6 +119,11 @@ class Tokenizer:
     def __len__(self) -> int:
         return int(self._processor.get_piece_size())
 
+    @cached_property
+    def longest_piece(self) -> int:
+        """The characters of the longest piece."""
+        return max(map(len, self.pieces(range(len(self)))))
+
     def encode(self, text: str) -> Encoding:
         """Pieces of one text, with the characters of the *normalised* text each one covers."""
         text = normalize(text)
