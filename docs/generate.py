@@ -1,22 +1,19 @@
 """Writes docs/config.md from src/heed/config.py: `make docs`. A test checks that it was run."""
 
 import inspect
-import re
 from dataclasses import fields
 from pathlib import Path
 
 from heed import config
-
-_FIELD = re.compile(r"^    (\w+): (.+?) = (.+?)(?:  # (.*))?$")
 
 
 def render() -> str:
     out = [
         "# Every setting",
         "",
-        "Made from `src/heed/config.py` by `make docs`. The defaults are the paper's base model; the presets `tiny`,",
-        "`swift`, `small` and `big` change what the list at the end says. Set one with `--set section.key=value`, or",
-        "in a TOML file:",
+        "Made from `src/heed/config.py` by `make docs`. The defaults are the paper's base model; the presets `quick`,",
+        "`tiny`, `swift`, `small` and `big` change what the list at the end says. Set one with",
+        "`--set section.key=value`, or in a TOML file:",
         "",
         "```toml",
         'preset = "tiny"',
@@ -37,11 +34,10 @@ def render() -> str:
             "| key | type | default | |",
             "| --- | --- | --- | --- |",
         ]
-        for line in inspect.getsource(kind).splitlines():
-            if match := _FIELD.match(line):
-                name, type_, default, comment = match.groups()
-                type_ = type_.replace("|", "or").replace("Literal[", "").replace("]", "")
-                out.append(f"| `{name}` | {type_} | `{default}` | {comment or ''} |")
+        for setting in config.all_settings():
+            if setting.section == section:
+                type_ = setting.type.replace("|", "or").replace("Literal[", "").replace("]", "")
+                out.append(f"| `{setting.key}` | {type_} | `{setting.default}` | {setting.meaning} |")
         out.append("")
     out += ["## Presets", "", "A preset's name never changes its meaning; an improved one gets a new name.", ""]
     for name, preset in config.PRESETS.items():

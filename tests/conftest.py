@@ -1,4 +1,7 @@
-"""What several tests need."""
+"""What several tests need, and what all of them depend on.
+
+The tests must not depend on who starts them and where: a terminal, a script's background, a job of a scheduler.
+"""
 
 import os
 import re
@@ -14,10 +17,34 @@ from heed.config import ModelConfig
 from heed.model.transformer import Transformer
 from heed.text.tokenizer import Tokenizer
 from heed.training.precision import bfloat16_fault
+from tests.processes import all_left, forget_inherited_signals, left_since, mark_all_that_start, started_here
 
+# A job of several processes that the tests themselves run in, and settings that change what heed does.
+_NOT_OURS = {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}
+for name in _NOT_OURS | {"TORCHELASTIC_RESTART_COUNT", "SACREBLEU_SEED"}:
+    os.environ.pop(name, None)
+os.umask(0o022)
+forget_inherited_signals()
+mark_all_that_start()
 torch.set_num_threads(1)  # the tests' tensors are small, and several test processes share the cores
 
 VOCABULARY = 23
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_process_outlives_the_tests() -> Iterator[None]:
+    yield
+    if left := all_left():
+        pytest.fail("the tests have left processes behind:\n" + "\n".join(left))
+
+
+@pytest.fixture(autouse=True)
+def no_process_outlives_its_test(no_process_outlives_the_tests: None) -> Iterator[None]:
+    """What fixtures of the session have started lives on."""
+    before = started_here()
+    yield
+    if left := left_since(before):
+        pytest.fail("this test has left processes behind:\n" + "\n".join(left))
 
 
 @pytest.fixture(scope="session")

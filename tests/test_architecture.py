@@ -1,6 +1,7 @@
 """The map of the code, read from the imports with `ast`.
 
-errors | symbols | bar | allocator | processor < lock < durable < config | kernels < text | model | evaluate | grammar
+errors | symbols | wording | bar | allocator | processor < lock < durable < config | kernels
+       < text | model | evaluate | grammar
        < data | decode | translation < checkpoint < run < translator | export < inspect | training
        < serve | paper | bench < cli
 """
@@ -19,7 +20,7 @@ SOURCE = Path(heed.__file__).parent
 
 # A package may import what stands in an earlier row, never a sibling in its own.
 ORDER = [
-    ["errors", "symbols", "bar", "allocator", "processor"],
+    ["errors", "symbols", "wording", "bar", "allocator", "processor"],
     ["lock"],
     ["durable"],
     ["config", "kernels"],
@@ -36,6 +37,7 @@ ROW = {name: row for row, names in enumerate(ORDER) for name in names}
 TORCHLESS = [
     "errors",
     "symbols",
+    "wording",
     "bar",
     "allocator",
     "processor",

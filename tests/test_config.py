@@ -1,15 +1,22 @@
 import dataclasses
 import json
+import math
+from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
+import torch
 
 from heed.config import (
+    BOUNDS,
+    PRESETS,
     Config,
     DecodeConfig,
     ModelConfig,
+    Setting,
     TrainConfig,
+    all_settings,
     build_config,
     config_from_dict,
     parse_overrides,
@@ -19,6 +26,8 @@ from heed.config import (
 )
 from heed.durable import write_json
 from heed.errors import ConfigError
+from heed.model.dropout import Dropout
+from heed.model.transformer import Transformer
 
 
 def faults_of(settings: dict[str, Any], base: Config | None = None) -> list[str]:
@@ -79,7 +88,16 @@ def test_small_lies_between_tiny_and_base() -> None:
     assert (small.d_model, small.d_ff, small.h, small.dropout) == (256, 1024, 4, 0.2)
 
 
-@pytest.mark.parametrize("name", ["tiny", "swift", "small", "base", "big"])
+def test_quick_is_swift_with_many_small_updates() -> None:
+    quick, swift = preset("quick"), preset("swift")
+    assert dataclasses.replace(quick.model, dropout=0.3) == swift.model and quick.model.dropout == 0.1
+    assert (quick.train.max_steps, quick.train.batch_tokens, quick.text.vocab_size) == (700, 1_500, 3_000)
+    # 1 * 128^-0.5 * 250^-0.5
+    assert (quick.train.learning_rate_factor, quick.train.warmup_steps) == (1.0, 250)
+    assert (quick.train.save_every, quick.train.average_last) == (25, 3)
+
+
+@pytest.mark.parametrize("name", ["quick", "tiny", "swift", "small", "base", "big"])
 def test_presets_are_whole_and_know_their_name(name: str) -> None:
     assert preset(name).preset == name
     assert build_config(preset(name)) == preset(name)  # contradicts itself nowhere
@@ -87,7 +105,8 @@ def test_presets_are_whole_and_know_their_name(name: str) -> None:
 
 def test_an_unknown_preset() -> None:
     with pytest.raises(
-        ConfigError, match='unknown preset "tinny"; did you mean "tiny"\\?; there are: tiny, swift, small, base, big'
+        ConfigError,
+        match='unknown preset "tinny"; did you mean "tiny"\\?; there are: quick, tiny, swift, small, base, big',
     ):
         preset("tinny")
 
@@ -123,7 +142,7 @@ def test_a_toml_file(tmp_path: Path) -> None:
     assert config.text == tiny().text
 
 
-@pytest.mark.parametrize("name", ["tiny", "swift", "small", "base", "big"])
+@pytest.mark.parametrize("name", ["quick", "tiny", "swift", "small", "base", "big"])
 def test_there_and_back_through_json(tmp_path: Path, name: str) -> None:
     config = build_config(
         preset(name),
@@ -144,12 +163,23 @@ def test_there_and_back_through_json(tmp_path: Path, name: str) -> None:
         ("x.json", b"{", r"x\.json: cannot be read: .*line 1"),
         ("x.json", b"[1, 2]", r"x\.json: holds no settings"),
         ("x.json", b"5", r"x\.json: holds no settings"),
+        ("x.json", b"[" * 100_000, r"x\.json: cannot be read"),
+        ("x.toml", b"[train]\nseed = " + b"9" * 5000, r"x\.toml: cannot be read"),
+        ("x.toml", b"preset = tiny\n", r'x\.toml: line 1: text needs quotes; write preset = "tiny"$'),
+        ("x.toml", b"[data]\ntrain_source = a/b.en\n", r'x\.toml: line 2: .*; write train_source = "a/b\.en"$'),
+        ("a.en", b"A man rides.\n", r"a\.en: not TOML; text goes to --source"),
+        ("a.en.gz", b"\x1f\x8b\x08\x00\xff", r"a\.en\.gz: not TOML; text goes to --source"),
     ],
 )
 def test_a_file_that_cannot_be_read(tmp_path: Path, name: str, content: bytes, complaint: str) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ConfigError, match=complaint):
         read_config(tmp_path / name)
+
+
+def test_a_toml_file_as_windows_saves_it(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_bytes(b'\xef\xbb\xbfpreset = "tiny"\r\n')
+    assert read_config(tmp_path / "x.toml") == {"preset": "tiny"}
 
 
 def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
@@ -218,14 +248,14 @@ def test_all_faults_are_reported_at_once() -> None:
         ({"model": {"h": 0}}, ["model.h = 0: must be at least 1"]),
         ({"model": {"d_k": 0}}, ["model.d_k = 0: must be at least 1"]),
         ({"model": {"encoder_layers": -1}}, ["model.encoder_layers = -1"]),
-        ({"model": {"dropout": 1.0}}, ["model.dropout = 1.0: must be at least 0 and below 1"]),
-        ({"model": {"dropout": float("nan")}}, ["model.dropout = nan"]),
+        ({"model": {"dropout": 1.0}}, ["model.dropout = 1.0: must be at most 0.99"]),
+        ({"model": {"dropout": float("nan")}}, ["model.dropout = nan: must be finite"]),
         ({"train": {"label_smoothing": -0.1}}, ["train.label_smoothing = -0.1"]),
         ({"train": {"adam_beta2": 1.0}}, ["train.adam_beta2 = 1.0"]),
-        ({"train": {"adam_epsilon": 0.0}}, ["train.adam_epsilon = 0.0: must be above 0"]),
-        ({"train": {"learning_rate_factor": -1.0}}, ["train.learning_rate_factor = -1.0: must be above 0"]),
-        ({"train": {"learning_rate_factor": float("inf")}}, ["train.learning_rate_factor = inf"]),
-        ({"train": {"learning_rate_factor": float("nan")}}, ["train.learning_rate_factor = nan"]),
+        ({"train": {"adam_epsilon": 0.0}}, ["train.adam_epsilon = 0.0: must be at least 1e-30"]),
+        ({"train": {"learning_rate_factor": -1.0}}, ["train.learning_rate_factor = -1.0: must be at least 1e-12"]),
+        ({"train": {"learning_rate_factor": float("inf")}}, ["train.learning_rate_factor = inf: must be finite"]),
+        ({"train": {"learning_rate_factor": float("nan")}}, ["train.learning_rate_factor = nan: must be finite"]),
         ({"train": {"max_steps": 0}}, ["train.max_steps = 0: must be at least 1"]),
         ({"train": {"warmup_steps": 0}}, ["train.warmup_steps = 0"]),
         ({"train": {"seed": -1}}, ["train.seed = -1: must be at least 0"]),
@@ -237,9 +267,15 @@ def test_all_faults_are_reported_at_once() -> None:
         ({"model": {"max_length": 4096}}, ["micro_batch_tokens = 4096", "max_length + 1 = 4097"]),
         ({"train": {"batch_tokens": 256}}, ["batch_tokens = 256", "max_length + 1 = 257"]),
         ({"text": {"vocab_size": 0}}, ["text.vocab_size = 0"]),
+        ({"text": {"vocab_size": 10**19}}, [f"text.vocab_size = {10**19}: must be at most 1,000,000"]),
         ({"text": {"character_coverage": 0.0}}, ["text.character_coverage = 0.0"]),
+        ({"text": {"character_coverage": 0.97}}, ["text.character_coverage = 0.97: must be at least 0.98"]),
         ({"text": {"character_coverage": 1.1}}, ["text.character_coverage = 1.1"]),
+        ({"text": {"unit": "character", "tokenizer": "t.model"}}, ['text.unit = "character"', "text.tokenizer"]),
+        ({"text": {"unit": "character"}, "data": {"prepared": "p"}}, ['text.unit = "character"', "data.prepared"]),
+        ({"text": {"unit": "letter"}}, ["text.unit = 'letter': must be one of 'subword', 'character'"]),
         ({"decode": {"beam": 0}}, ["decode.beam = 0"]),
+        ({"decode": {"beam": 10**12}}, ["decode.beam = 1000000000000: must be at most 1,000"]),
         ({"decode": {"alpha": -0.5}}, ["decode.alpha = -0.5: must be at least 0"]),
         ({"decode": {"extra_length": -1}}, ["decode.extra_length = -1: must be at least 0"]),
         ({"data": {"valid_target": "v.de"}}, ["data.valid_target = 'v.de'", "data.valid_source, is missing"]),
@@ -250,6 +286,47 @@ def test_values_that_cannot_be(settings: dict[str, Any], words: list[str]) -> No
     (fault,) = faults_of(settings)
     for word in words:
         assert word in fault
+
+
+NUMBERS = [
+    f"{section}.{key}"
+    for section, kind in get_type_hints(Config).items()
+    if section != "preset"
+    for key, type_ in get_type_hints(kind).items()
+    if {int, float} & {type_, *get_args(type_)}
+]
+
+
+def test_every_number_has_bounds_and_its_default_is_within() -> None:
+    assert set(BOUNDS) == set(NUMBERS)
+    for name in PRESETS:
+        build_config(preset(name))
+
+
+@pytest.mark.parametrize("setting", all_settings(), ids=lambda one: f"{one.section}.{one.key}")
+def test_no_value_is_too_extreme_for_an_answer(setting: Setting) -> None:
+    """Refused by name, or a config whose model can be built."""
+    numbers = [0, -1, 1, 10**18, -(10**18), 10**400, 16**5000, math.nan, math.inf, -math.inf, 1e308, -1e308, 1e-308]
+    texts = ["", "x", "\0", "nan", "5"]
+    for value in [*numbers, 0.9999999999, 0.5, *texts, None, True, [], [1], {}, {"a": 1}, date(2026, 1, 1)]:
+        try:
+            config = build_config(tiny(), ("x.toml", {setting.section: {setting.key: value}}))
+        except ConfigError as error:
+            assert f"{setting.section}." in str(error) and len(str(error)) < 500
+            continue
+        if setting.section == "model":
+            with torch.device("meta"):
+                Transformer(config.model, 300)
+        if setting.key == "dropout":
+            assert torch.isfinite(Dropout(config.model.dropout)(torch.ones(1, 8), torch.tensor([5]))).all()
+
+
+@pytest.mark.parametrize(
+    "text", ["9" * 5000, "0x" + "f" * 5000, "[" * 5000, "1\nmodel = 2", "1e400", "2026-01-01", "{"]
+)
+def test_no_override_is_too_strange_for_an_answer(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"--set: train\.seed = .{1,60}: must be a whole number|must be at most"):
+        build_config(tiny(), ("--set", parse_overrides([f"train.seed={text}"])))
 
 
 def test_values_at_the_edge_are_fine() -> None:
@@ -299,3 +376,27 @@ def test_overrides_of_one_section_are_gathered_and_the_last_wins() -> None:
 def test_overrides_that_are_none(override: str) -> None:
     with pytest.raises(ConfigError, match=r"write it as section\.key=value, such as train\.max_steps=600"):
         parse_overrides([override])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (
+            {"train": {"max_steps": 5}},
+            "Config(train=...) must be a TrainConfig, not {'max_steps': 5}; "
+            "change one with replace(config.train, key=value)",
+        ),
+        ({"model": None}, "Config(model=...) must be a ModelConfig, not None"),
+        ({"decode": TrainConfig}, "Config(decode=...) must be a DecodeConfig, not <class 'heed.config.TrainConfig'>"),
+        ({"preset": 3}, "Config(preset=...) must be a str, not 3"),
+    ],
+)
+def test_a_config_is_made_of_its_sections(wrong, message):
+    with pytest.raises(TypeError) as caught:
+        Config(**wrong)
+    assert str(caught.value) == message
+
+
+def test_an_unknown_section_beside_a_preset() -> None:
+    with pytest.raises(ConfigError, match='x: unknown section "trian"; did you mean "train"'):
+        config_from_dict({"preset": "tiny", "trian": {}}, "x")

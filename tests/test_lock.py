@@ -14,6 +14,7 @@ import pytest
 
 from heed.errors import CheckpointError
 from heed.lock import FolderLock
+from tests.processes import Started
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no flock")
 
@@ -32,10 +33,9 @@ sys.stdin.readline()
 @pytest.fixture
 def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process with the lock of `tmp_path`; a line to it makes it release, another one end."""
-    process = subprocess.Popen(
+    with Started(
         [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    with process:
+    ) as process:
         assert process.stdout is not None and process.stdout.readline() == "held\n"
         try:
             yield process
@@ -47,7 +47,7 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 def waiting(script: str, folder: Path) -> Iterator[None]:
     """A process that has run the script in the folder and does not end meanwhile."""
     script += "; print('ready', flush=True); input()"
-    with subprocess.Popen(
+    with Started(
         [sys.executable, "-c", script], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         try:

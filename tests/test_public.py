@@ -1,6 +1,8 @@
 import ast
 import dataclasses
+import functools
 import inspect
+import re
 import subprocess
 import sys
 import typing
@@ -10,11 +12,24 @@ from pathlib import Path
 import pytest
 
 import heed
+from heed.text.tokenizer import Encoding
+from heed.training.loop import Outcome
+from heed.training.step import StepResult
+from heed.translator import PairScore
 
-PUBLIC = {
+ERRORS = {
+    "CheckpointError",
+    "ConfigError",
+    "DamageError",
+    "DataError",
+    "DecodeError",
+    "HeedError",
+    "TokenizerError",
+    "TrainingError",
+}
+PUBLIC = ERRORS | {
     "Attention",
     "Config",
-    "HeedError",
     "Sampling",
     "Tokenizer",
     "Transformer",
@@ -27,6 +42,7 @@ PUBLIC = {
     "train",
 }
 SOURCE = Path(heed.__file__).parent
+PAGE = (Path(__file__).parents[1] / "docs" / "python.md").read_text(encoding="utf-8")
 
 
 def fresh(name: str) -> typing.Any:
@@ -107,3 +123,60 @@ def test_a_name_that_is_not_there() -> None:
     with pytest.raises(AttributeError, match="module 'heed' has no attribute 'tranlate'"):
         heed.tranlate  # noqa: B018
     assert not hasattr(heed, "__path_of_nothing__")
+
+
+# --- the documentation ------------------------------------------------------------------------------------
+
+
+def signatures() -> dict[str, typing.Any]:
+    """Every function a user may call, by its name in the documentation."""
+    found = {}
+    for name in sorted(PUBLIC - ERRORS - {"__version__"}):
+        thing = fresh(name)
+        if inspect.isfunction(thing) or name in ("Sampling", "Transformer"):  # others are not made by users
+            found[f"heed.{name}"] = inspect.signature(thing)
+        if inspect.isclass(thing):
+            found |= {f"{name}.{method}": inspect.signature(getattr(thing, method)) for method in methods(thing)}
+    return found
+
+
+def parameters(signature: inspect.Signature) -> list[tuple[str, object, object]]:
+    return [(one.name, one.kind, one.default) for one in signature.parameters.values() if one.name != "self"]
+
+
+@pytest.mark.parametrize("name", signatures())
+def test_every_parameter_is_documented(name: str) -> None:
+    """The page has the call as it is: all parameters in order, and their defaults."""
+    call = re.search(rf"`{re.escape(name)}\(([^`]*)\)`", PAGE)
+    assert call is not None, f"docs/python.md does not have `{name}{signatures()[name]}`"
+    namespace: dict[str, typing.Any] = {}
+    exec(f"def written({call[1]}): pass", namespace)
+    assert parameters(inspect.signature(namespace["written"])) == parameters(signatures()[name])
+
+
+@pytest.mark.parametrize("name", ["heed.load", "Translator.translate", "heed.train", "heed.resume"])
+def test_every_parameter_is_explained(name: str) -> None:
+    for parameter, _, _ in parameters(signatures()[name]):
+        assert re.search(rf"^\|[^|]*`{parameter}`[^|]*\| \S", PAGE, re.MULTILINE), parameter
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC))
+def test_every_name_is_documented(name: str) -> None:
+    assert re.search(rf"`heed\.{name}[`(]", PAGE), name
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [heed.Translation, heed.Attention, heed.Sampling, heed.Config, heed.Translator, heed.Tokenizer, heed.Transformer]
+    + [PairScore, Encoding, Outcome, StepResult],
+    ids=lambda thing: thing.__name__,
+)
+def test_every_attribute_is_documented(thing: type) -> None:
+    fields = {field.name for field in dataclasses.fields(thing)} if dataclasses.is_dataclass(thing) else set()
+    computed = {
+        name
+        for name, value in vars(thing).items()
+        if not name.startswith("_") and isinstance(value, property | functools.cached_property)
+    }
+    for name in fields | computed:
+        assert f"`{name}`" in PAGE, name

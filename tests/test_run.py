@@ -113,9 +113,20 @@ def test_a_folder_that_exists_is_refused_with_the_two_ways_on(run: RunFolder) ->
 
 
 def test_a_file_in_its_place_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "run").write_bytes(b"")
-    with pytest.raises(CheckpointError, match="exists already"):
-        RunFolder.refuse_existing(tmp_path / "run")
+    """It may be somebody's text: nobody is told to delete it."""
+    (tmp_path / "a.en").write_bytes(b"text\n")
+    with pytest.raises(
+        CheckpointError, match=r"a\.en is a file, not a folder; give the name of a new folder"
+    ) as caught:
+        RunFolder.refuse_existing(tmp_path / "a.en")
+    assert "remove" not in str(caught.value) and "--resume" not in str(caught.value)
+
+
+def test_a_folder_of_other_things_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "photo.jpg").touch()
+    with pytest.raises(CheckpointError, match="exists already, is not empty and not a run") as caught:
+        RunFolder.refuse_existing(tmp_path)
+    assert "remove" not in str(caught.value) and "--resume" not in str(caught.value)
 
 
 def test_an_empty_folder_is_fine(tmp_path: Path, config: Config, pieces: Tokenizer) -> None:
@@ -193,7 +204,7 @@ def test_a_changed_config_is_refused(run: RunFolder, change: dict[str, int], com
 
 def test_weights_of_another_build_do_not_fit(config: Config, pieces: Tokenizer) -> None:
     deeper = Transformer(replace(config.model, encoder_layers=2), len(pieces))
-    with pytest.raises(CheckpointError, match=r"does not fit its config\.json: \d+ other weights, such as "):
+    with pytest.raises(CheckpointError, match=r"does not fit its config\.json: \d+ other tensors, such as "):
         load_weights(make_model(config, pieces, 0), dict(deeper.state_dict()), "x")
 
 
@@ -227,4 +238,6 @@ def test_every_file_cut_or_gone_is_an_error_for_people(run: RunFolder, tmp_path:
 
 
 def test_the_saved_config_is_plain_json(run: RunFolder, config: Config) -> None:
-    assert json.loads((run.path / "config.json").read_text(encoding="utf-8")) == config.to_dict()
+    saved = json.loads((run.path / "config.json").read_text(encoding="utf-8"))
+    assert len(saved.pop("checksum")) == 64
+    assert saved == config.to_dict()

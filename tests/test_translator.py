@@ -1,5 +1,13 @@
 """Texts to translations: laws that hold for any weights, checked on random ones in float64."""
 
+import copy
+import json
+import math
+import pickle
+import subprocess
+import sys
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,7 +18,7 @@ from heed.errors import DecodeError
 from heed.model.transformer import Transformer
 from heed.symbols import EOS, PAD
 from heed.text.normalize import normalize
-from heed.translator import Translator
+from heed.translator import Translator, load
 from tests.conftest import small_config
 
 TEXTS = [
@@ -22,6 +30,15 @@ TEXTS = [
     "fox jumps",
     "über über über",
 ]
+
+
+@pytest.fixture(params=[1, 2], ids=["1 thread", "2 threads"])
+def threads(request):
+    """With several threads, batches are translated side by side, each in a thread of its own."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield
+    torch.set_num_threads(before)
 
 
 def make_translator(tokenizer, seed=0, **settings):
@@ -39,6 +56,7 @@ def translator(tokenizer):
 METHODS = [{"beam": 1}, {"beam": 4}, {"beam": 3, "alpha": 0.0}, {"sampling": Sampling(seed=4)}]
 
 
+@pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_padding_and_batch_mates_never_change_a_translation(translator, method):
     together = translator.translate(TEXTS, **method)
@@ -48,6 +66,7 @@ def test_padding_and_batch_mates_never_change_a_translation(translator, method):
         assert alone.score == pytest.approx(found.score, abs=1e-5)
 
 
+@pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_order_and_count_are_kept(translator, method):
     found = translator.translate(TEXTS, **method)
@@ -60,12 +79,21 @@ def test_order_and_count_are_kept(translator, method):
         assert [one.text for one in backwards[::-1]] == [one.text for one in found]
 
 
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_blank_texts_stay_blank(translator, method):
+    for texts in ([], [""], ["  ", "\u2028", ""]):
+        assert [one.text for one in translator.translate(texts, **method)] == [""] * len(texts)
+
+
+@pytest.mark.parametrize("method", [{"beam": 4}, {"sampling": Sampling(seed=4)}], ids=str)
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
-def test_search_score_is_forced_decoding_score(tokenizer, positions):
+def test_search_score_is_forced_decoding_score(tokenizer, positions, method):
     """Each hypothesis of a cached, shared-memory, batched search against one plain pass of the model."""
     translator = make_translator(tokenizer, positions=positions)
     (model,) = translator.models
-    for text, found in zip(TEXTS, translator.translate(TEXTS, beam=4, n_best=4), strict=True):
+    for text, found in zip(TEXTS, translator.translate(TEXTS, n_best=4, **method), strict=True):
+        assert len(found.alternatives) == (4 if text.strip() else 0)
         for one in found.alternatives:
             ids = [translator.tokenizer._processor.piece_to_id(piece) for piece in one.pieces]
             gold = [*ids, EOS] if one.finished else ids
@@ -93,6 +121,21 @@ def test_score_is_the_probability_of_each_piece_multiplied(translator):
         assert found.log_probability == pytest.approx(expected, abs=1e-9)
 
 
+def test_score_of_several_models_is_that_of_their_mean_probability(tokenizer):
+    one, other = make_translator(tokenizer, 0), make_translator(tokenizer, 1)
+    both = Translator([*one.models, *other.models], tokenizer, one.decode)
+    source, target = "the quick brown fox", "der schnelle Fuchs"
+    gold = [*tokenizer.encode(target).ids, EOS]
+    inputs = torch.tensor([[*tokenizer.encode(source).ids, EOS]]), torch.tensor([[PAD, *gold[:-1]]])
+    with torch.no_grad():
+        probabilities = [model(*inputs)[0].softmax(-1)[range(len(gold)), gold] for model in both.models]
+    expected = sum(math.log((p + q) / 2) for p, q in zip(*(each.tolist() for each in probabilities), strict=True))
+    (found,) = both.score([source], [target])
+    assert found.log_probability == pytest.approx(expected, abs=1e-9)
+    assert found.log_probability != pytest.approx(one.score([source], [target])[0].log_probability, abs=0.1)
+
+
+@pytest.mark.usefixtures("threads")
 def test_n_best_are_different_and_sorted(translator):
     for one in translator.translate(TEXTS[:1] + TEXTS[2:4], beam=4, n_best=3):
         assert len(one.alternatives) == 3
@@ -102,6 +145,7 @@ def test_n_best_are_different_and_sorted(translator):
         assert len({tuple(other.pieces) for other in one.alternatives}) == 3
 
 
+@pytest.mark.usefixtures("threads")
 def test_long_texts_are_translated_in_parts(translator):
     long = "the quick brown fox jumps over the lazy dog. " * 12
     short, whole = translator.translate(["dog", long])
@@ -119,6 +163,7 @@ def test_an_unbroken_text_is_not_cut_off(translator):
     assert "".join(found.source_pieces).replace("▁", "") == "x" * 500
 
 
+@pytest.mark.usefixtures("threads")
 def test_a_prefix_begins_the_translation(translator):
     texts = ["the quick brown fox", "dog", "über"]
     prefixes = ["der faule", "", "Hund springt"]
@@ -142,6 +187,106 @@ def test_attention_has_every_head_and_sums_to_one(translator):
     assert translator.translate(["dog"])[0].attention is None
 
 
+def test_a_column_of_the_decoders_attention_is_the_piece_before(translator):
+    """Step t reads what was written before it, and nothing later: no weight right of the diagonal."""
+    (found,) = translator.translate(["the quick brown fox"], attention=True)
+    attention = found.attention
+    assert attention.target_inputs == ["<s>", *found.pieces]
+    assert attention.decoder.shape[-1] == len(attention.target_inputs)
+    later = np.triu(np.ones(attention.decoder.shape[-2:], dtype=bool), k=1)
+    assert later.any() and (attention.decoder[..., later] == 0).all()
+
+
+def test_translations_compare_and_hash_with_attention_too(translator):
+    texts = ["the quick brown fox", "dog"]
+    plain = translator.translate(texts, n_best=2)
+    shown = translator.translate(texts, n_best=2, attention=True)
+    assert shown == plain
+    assert shown[0] != shown[1] and shown[0] != replace(shown[0], pieces=[])
+    assert len({*plain, *shown}) == 2
+    assert shown[0].attention == shown[0].attention and shown[0].attention != shown[1].attention
+    assert len({one.attention for one in shown}) == 2
+
+
+def test_reprs_are_short(translator):
+    (found,) = translator.translate(["dog"], n_best=2, attention=True)
+    assert repr(replace(found, text="Hund", score=-0.5)) == (
+        "Translation(text='Hund', score=-0.5, finished=True, cuts=())"
+    ).replace("True", str(found.finished))
+    assert repr(replace(found.attention, source_pieces=["a"], target_pieces=["b"])) == (
+        "Attention(source_pieces=['a'], target_pieces=['b'])"
+    )
+    size = len(translator.tokenizer)
+    assert repr(translator) == f"<Translator: 1 model, 2+2 layers of width 24, vocabulary of {size}, cpu>"
+    two = Translator(translator.models * 2, translator.tokenizer, translator.decode, int8=True)
+    assert repr(two) == f"<Translator: 2 models, 2+2 layers of width 24, vocabulary of {size}, cpu, int8>"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_progress_is_told_in_texts(translator, threads):
+    long = "the quick brown fox jumps over the lazy dog. " * 12  # in parts, but one text
+    texts, told = [*TEXTS, long, *TEXTS], []
+    torch.set_num_threads(threads)
+    try:
+        translator.translate(texts, beam=2, progress=lambda done, total: told.append((done, total)))
+    finally:
+        torch.set_num_threads(1)
+    done = [one for one, _ in told]
+    assert len(told) > 2 and {total for _, total in told} == {len(texts)}
+    assert done == sorted(done) and done[0] >= 4 and done[-1] == len(texts)  # four texts are blank
+
+
+def test_what_progress_raises_ends_the_translation(translator):
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        translator.translate(TEXTS, progress=stop)
+    assert len(translator.translate(TEXTS)) == len(TEXTS)
+
+
+# --- other processes --------------------------------------------------------------------------------------
+
+
+SPAWN = """
+import json, multiprocessing, pickle, sys
+from pathlib import Path
+
+import torch
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    translator, texts = pickle.loads(Path(sys.argv[1]).read_bytes())
+    before = translator.translate(texts)
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        portions = pool.map(translator.translate, [texts[::2], texts[1::2]])
+    after = translator.translate(texts)
+    print(json.dumps([[one.text for one in several] for several in (before, *portions, after)]))
+"""
+
+
+@pytest.mark.parametrize("int8", [False, True], ids=["float", "int8"])
+def test_a_used_translator_is_copied_and_pickled(tokenizer, int8):
+    made = make_translator(tokenizer)
+    used = Translator([made.models[0].float()], tokenizer, made.decode, int8=int8)
+    expected = used.translate(TEXTS)
+    for other in (pickle.loads(pickle.dumps(used)), copy.deepcopy(used), copy.copy(used)):
+        assert other.translate(TEXTS) == expected
+    assert len(pickle.dumps(used)) == len(pickle.dumps(Translator(used.models, tokenizer, made.decode, int8=int8)))
+
+
+def test_a_pool_of_spawned_processes_translates_the_same(tokenizer, tmp_path):
+    made = make_translator(tokenizer)
+    used = Translator([made.models[0].float()], tokenizer, made.decode)
+    expected = [one.text for one in used.translate(TEXTS)]
+    (tmp_path / "translator").write_bytes(pickle.dumps((used, TEXTS)))
+    (tmp_path / "spawn.py").write_text(SPAWN, encoding="utf-8")
+    command = [sys.executable, str(tmp_path / "spawn.py"), str(tmp_path / "translator")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [expected, expected[::2], expected[1::2], expected]
+
+
 def test_an_ensemble_votes(tokenizer):
     one, other = make_translator(tokenizer, 0), make_translator(tokenizer, 1)
     both = Translator([*one.models, *other.models], tokenizer, one.decode)
@@ -152,6 +297,7 @@ def test_an_ensemble_votes(tokenizer):
     assert [t.score for t in votes] != [t.score for t in one.translate(texts, beam=1)]
 
 
+@pytest.mark.usefixtures("threads")
 def test_samples_differ_between_numbers_and_seeds(translator):
     text = "the quick brown fox jumps"
     a, b = translator.translate([text, text], sampling=Sampling(seed=1))
@@ -169,13 +315,56 @@ def test_learned_positions_bound_the_output(tokenizer):
         assert len(translator.translate([text], beam=beam)[0].pieces) <= 41
 
 
+def test_a_character_of_more_pieces_than_learned_positions(tokenizer):
+    """Sinusoidal positions have no last one; learned ones do."""
+    settings = DecodeConfig(extra_length=2)
+    models = {
+        kind: Transformer(small_config(max_length=3, positions=kind), len(tokenizer)).eval()
+        for kind in ("sinusoidal", "learned")
+    }
+    for beam in (1, 2):
+        (found,) = Translator([models["sinusoidal"]], tokenizer, settings).translate(["\U0001f600"], beam=beam)
+        assert len(found.source_pieces) == 5  # the mark of a word's beginning, and four bytes
+        with pytest.raises(DecodeError, match="\U0001f600. is spelt in 5 pieces, .* learned positions for 3 only"):
+            Translator([models["learned"]], tokenizer, settings).translate(["dog", "\U0001f600"], beam=beam)
+
+
+def test_the_shortest_limit_of_several_models(tokenizer):
+    models = [
+        Transformer(small_config(max_length=length, positions="learned"), len(tokenizer)).eval() for length in (40, 9)
+    ]
+    for several in (models, models[::-1]):
+        (found,) = Translator(several, tokenizer, DecodeConfig()).translate(["fox " * 12], beam=2)
+        assert found.cuts == ("space",)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+@pytest.mark.parametrize("method", METHODS, ids=str)
+@pytest.mark.parametrize("kind", [torch.float32, torch.float64])
+def test_weights_that_are_not_finite_have_no_score(tokenizer, method, value, kind):
+    translator = make_translator(tokenizer)
+    model = translator.models[0].to(kind)
+    model.decoder[0].feed_forward.w_2.weight.data[0, 0] = value
+    translator = Translator([model], tokenizer, translator.decode, weights="runs/x")
+    with pytest.raises(DecodeError, match="no finite score: the weights of runs/x are not finite"):
+        translator.translate(["the quick brown fox"], **method)
+    assert not math.isfinite(translator.score(["dog"], ["Hund"])[0].log_probability)
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"n_best": 5}, "the 5 best of a beam of 4"),
-        ({"beam": 0}, "beam must be at least 1"),
-        ({"alpha": -1.0}, "alpha at least 0"),
+        ({"n_best": 5}, r"n_best 5 needs a beam of at least 5 \(beam is 4\)"),
+        ({"n_best": 0}, "n_best must be from 1 to 1,000, not 0"),
+        ({"n_best": 1001, "sampling": Sampling()}, "n_best must be from 1 to 1,000, not 1001"),
+        ({"beam": 0}, "beam must be from 1 to 1,000, not 0"),
+        ({"beam": 10**12}, "beam must be from 1 to 1,000, not 10{12}"),
+        ({"beam": 4, "sampling": Sampling()}, "beam 4 is for searching"),
+        ({"alpha": -1.0}, "alpha must be from 0 to 10, not -1.0"),
+        ({"alpha": math.nan}, "alpha must be from 0 to 10, not nan"),
+        ({"alpha": 1e308}, "alpha must be from 0 to 10, not 1e.308"),
         ({"prefixes": ["a", "b"]}, "1 texts, but 2 prefixes"),
+        ({"prefixes": ["x" * 500], "first_number": 7}, "the prefix of text 8 has 50[01] pieces, .* limit is 40"),
     ],
 )
 def test_contradictions_are_refused(translator, wrong, message):
@@ -183,9 +372,63 @@ def test_contradictions_are_refused(translator, wrong, message):
         translator.translate(["dog"], **wrong)
 
 
-def test_one_text_is_not_a_list_of_texts(translator):
-    with pytest.raises(TypeError, match="a list of texts"):
-        translator.translate("dog")
+WRONG_TYPES = [
+    ((None,), {}, "texts must be a list of texts (str), not None"),
+    (("dog",), {}, "texts must be a list of texts (str), not str: 'dog'"),
+    ((b"dog",), {}, "texts must be a list of texts (str), not bytes: b'dog'"),
+    ((["dog", None],), {}, "texts[1] must be a text (str), not None"),
+    (([b"x"],), {}, "texts[0] must be a text (str), not bytes: b'x'"),
+    (([["a"]],), {}, "texts[0] must be a text (str), not list: ['a']"),
+    ((["dog"],), {"beam": "4"}, "beam must be a whole number (int), not str: '4'"),
+    ((["dog"],), {"beam": 2.5}, "beam must be a whole number (int), not float: 2.5"),
+    ((["dog"],), {"beam": True}, "beam must be a whole number (int), not bool: True"),
+    ((["dog"],), {"alpha": "0.6"}, "alpha must be a number (float), not str: '0.6'"),
+    ((["dog"],), {"n_best": 1.0}, "n_best must be a whole number (int), not float: 1.0"),
+    ((["dog"],), {"first_number": None}, "first_number must be a whole number (int), not None"),
+    ((["dog"],), {"prefixes": "d"}, "prefixes must be a list of texts (str), not str: 'd'"),
+    ((["dog"],), {"prefixes": [None]}, "prefixes[0] must be a text (str), not None"),
+    ((["dog"],), {"sampling": 3}, "sampling must be a heed.Sampling, not int"),
+]
+
+
+@pytest.mark.parametrize(("texts", "options", "message"), WRONG_TYPES, ids=[message for _, _, message in WRONG_TYPES])
+def test_wrong_types_are_refused_with_what_came(translator, texts, options, message):
+    with pytest.raises(TypeError) as caught:
+        translator.translate(*texts, **options)
+    assert str(caught.value) == message
+
+
+def test_wrong_types_are_refused_elsewhere(translator):
+    with pytest.raises(TypeError, match=r"targets\[0\] must be a text \(str\), not None"):
+        translator.score(["dog"], [None])
+    with pytest.raises(TypeError, match=r"must be a text \(str\), not bytes: b'dog'"):
+        translator.fits(b"dog")
+    with pytest.raises(TypeError, match="draft=small.as_draft_of"):
+        translator.translate(["dog"], draft=translator)
+    with pytest.raises(TypeError, match=r"not str: '[x]{56}\.\.\.$"):
+        translator.translate("x" * 100_000)
+
+
+def test_what_numpy_and_generators_give_is_as_good(translator):
+    texts = ["the quick brown fox", "dog"]
+    expected = translator.translate(texts, beam=2, alpha=1.0)
+    assert translator.translate(np.array(texts), beam=np.int64(2), alpha=np.float32(1)) == expected
+    assert translator.translate((text for text in texts), beam=2, alpha=1) == expected
+
+
+@pytest.mark.parametrize(
+    ("paths", "options", "message"),
+    [
+        ((["a"],), {}, """load takes folders one by one, as in load("runs/x", "runs/y"), not ['a']"""),
+        ((None,), {}, """load takes folders one by one, as in load("runs/x", "runs/y"), not None"""),
+        (("a",), {"checkpoint": 1100}, 'checkpoint must be "best", "last" or a name such as "step-00000500", not 1100'),
+        ((), {}, "load needs at least one run folder"),
+    ],
+)
+def test_load_refuses_wrong_types(paths, options, message):
+    with pytest.raises(TypeError) as caught:
+        load(*paths, **options)
+    assert str(caught.value) == message
 
 
 def test_a_model_of_another_vocabulary_is_refused(tokenizer):

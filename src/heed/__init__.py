@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from heed.config import Config as Config
     from heed.config import preset as preset
     from heed.decode.sampling import Sampling as Sampling
+    from heed.errors import CheckpointError as CheckpointError
+    from heed.errors import ConfigError as ConfigError
+    from heed.errors import DamageError as DamageError
+    from heed.errors import DataError as DataError
+    from heed.errors import DecodeError as DecodeError
     from heed.errors import HeedError as HeedError
+    from heed.errors import TokenizerError as TokenizerError
+    from heed.errors import TrainingError as TrainingError
     from heed.model.transformer import Transformer as Transformer
     from heed.text.tokenizer import Tokenizer as Tokenizer
     from heed.training.loop import resume as resume
@@ -28,10 +35,17 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Attention": "heed.translation",
+    "CheckpointError": "heed.errors",
     "Config": "heed.config",
+    "ConfigError": "heed.errors",
+    "DamageError": "heed.errors",
+    "DataError": "heed.errors",
+    "DecodeError": "heed.errors",
     "HeedError": "heed.errors",
     "Sampling": "heed.decode.sampling",
     "Tokenizer": "heed.text.tokenizer",
+    "TokenizerError": "heed.errors",
+    "TrainingError": "heed.errors",
     "Transformer": "heed.model.transformer",
     "Translation": "heed.translation",
     "Translator": "heed.translator",

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,16 @@ from safetensors.torch import load
 from torch import Tensor
 
 from heed import durable
-from heed.durable import MANIFEST, checksum, new_folder, write_manifest, write_through
+from heed.durable import (
+    MANIFEST,
+    checksum,
+    is_plain_name,
+    new_folder,
+    open_file,
+    read_file,
+    write_manifest,
+    write_through,
+)
 from heed.errors import CheckpointError, DamageError
 
 _DTYPES = {
@@ -26,7 +36,10 @@ _DTYPES = {
     torch.uint8: "U8",
     torch.bool: "BOOL",
 }
-FORMAT = 2  # of run folders; raised when an older heed could not read a newer one's
+FORMAT = 3  # of run folders; raised when an older heed could not read a newer one's
+READABLE_FORMATS = (2, FORMAT)  # 2: config.json and best.json had no checksum
+_SUFFIX = ".safetensors"
+_HEADER_BYTES = 100_000_000  # at most, as safetensors itself has it
 
 
 def write_checkpoint(path: Path, tensors: Mapping[str, Mapping[str, Tensor]], info: Mapping[str, Any]) -> None:
@@ -48,7 +61,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     """
     if not path.is_dir():
         raise CheckpointError(f"{path}: no such checkpoint")
-    return durable.read_manifest(path, FORMAT, "use the version of heed that wrote it (see CHANGELOG.md)")
+    return durable.read_manifest(path, READABLE_FORMATS, "use the version of heed that wrote it (see CHANGELOG.md)")
 
 
 def read_tensors(path: Path, name: str) -> dict[str, Tensor]:
@@ -57,16 +70,34 @@ def read_tensors(path: Path, name: str) -> dict[str, Tensor]:
     Raises:
         DamageError: the file is missing, cut short or changed by so much as a bit.
     """
-    content = _read_checked(path, f"{name}.safetensors", _checksums(path))
+    content = _read_checked(path, f"{name}{_SUFFIX}", _checksums(path))
     try:
         return load(content)
-    except SafetensorError as error:
-        raise DamageError(f"{path / name}.safetensors: damaged ({error})") from None
+    except (SafetensorError, ValueError, KeyError, RuntimeError) as error:  # also a dtype that torch lacks
+        raise DamageError(f"{path / name}{_SUFFIX}: damaged ({error})") from None
 
 
 def read_all_tensors(path: Path) -> dict[str, dict[str, Tensor]]:
     """All groups."""
-    return {Path(file).stem: read_tensors(path, Path(file).stem) for file in _checksums(path)}
+    names = [file.removesuffix(_SUFFIX) for file in _checksums(path)]
+    return {name: read_tensors(path, name) for name in names}
+
+
+def count_tensors(path: Path, name: str) -> tuple[int, int]:
+    """Return how many tensors a group has and how many numbers they hold, by its header alone and unchecked.
+
+    Raises:
+        DamageError: the file is missing, or too damaged to tell.
+    """
+    file = path / f"{name}{_SUFFIX}"
+    with _reading(file), open_file(file) as opened:
+        size = int.from_bytes(opened.read(8), "little")
+        header = opened.read(min(size, _HEADER_BYTES))
+    try:
+        shapes = [entry["shape"] for key, entry in json.loads(header).items() if key != "__metadata__"]
+        return len(shapes), sum(math.prod(map(int, shape)) for shape in shapes)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise DamageError(f"{file}: damaged (its header cannot be read)") from None
 
 
 def verify_checkpoint(path: Path) -> None:
@@ -76,9 +107,28 @@ def verify_checkpoint(path: Path) -> None:
     """
     checksums = _checksums(path)
     for name, claimed in checksums.items():
-        with _reading(path / name), open(path / name, "rb") as file:
+        with _reading(path / name), open_file(path / name) as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != claimed:
                 raise _damaged(path / name)
+
+
+def check_tensors(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], name: str) -> None:
+    """Refuse tensors of other names, shapes or dtypes than these; `name` is what to call them.
+
+    Raises:
+        CheckpointError: with the first tensor that does not fit.
+    """
+    if found.keys() != wanted.keys():
+        odd = sorted(found.keys() ^ wanted.keys())
+        raise CheckpointError(f"{name}: does not fit its config.json: {len(odd)} other tensors, such as {odd[0]!r}")
+    for key, own in wanted.items():
+        if found[key].shape != own.shape:
+            raise CheckpointError(
+                f"{name}: does not fit its config.json and vocabulary: {key} is {tuple(found[key].shape)}, "
+                f"they ask for {tuple(own.shape)}"
+            )
+        if found[key].dtype != own.dtype:
+            raise CheckpointError(f"{name}: {key} is {found[key].dtype}, but must be {own.dtype}")
 
 
 def average(states: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
@@ -96,12 +146,15 @@ def _checksums(path: Path) -> dict[str, str]:
     found = read_manifest(path).get("sha256")
     if not isinstance(found, dict):
         raise DamageError(f"{path / MANIFEST}: damaged (it has no checksums)")
+    for name in found:
+        if not (is_plain_name(name) and name.endswith(_SUFFIX)):
+            raise DamageError(f"{path / MANIFEST}: damaged (it names a file {name!r})")
     return found
 
 
 def _read_checked(path: Path, name: str, checksums: dict[str, str]) -> bytes:
     with _reading(path / name):
-        content = (path / name).read_bytes()
+        content = read_file(path / name)
     if checksum(content) != checksums.get(name):
         raise _damaged(path / name)
     return content

@@ -6,8 +6,11 @@ JSON) file, then from `--set section.key=value`. The resolved config is saved in
 """
 
 import difflib
+import inspect
 import json
 import math
+import re
+import reprlib
 import tomllib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -15,7 +18,11 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from heed.durable import read_json
 from heed.errors import ConfigError
+
+# A run's decode settings are for people to change, with open eyes.
+_CHANGED = 'put back what it was; or, if the change is meant, delete the line "checksum" from it'
 
 
 @dataclass(frozen=True)
@@ -45,10 +52,11 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class TextConfig:
-    """The joint sub-word vocabulary of both languages (section 5.1)."""
+    """The joint vocabulary of both languages (section 5.1)."""
 
+    unit: Literal["subword", "character"] = "subword"  # what a piece is; characters suit spelling and inflection
     vocab_size: int = 37_000  # pieces, at most; a small corpus may not have that many
-    character_coverage: float = 0.9999  # share of characters with a piece of their own; the rest is spelt in bytes
+    character_coverage: float = 0.9999  # share of characters, from 0.98, with a piece of their own; the rest is bytes
     tokenizer: str = ""  # a sentencepiece model to use instead of learning one, such as another run's tokenizer.model
     learn_lines: int = 2_000_000  # lines of each file to learn from, evenly spaced, when there are more
 
@@ -57,11 +65,11 @@ class TextConfig:
 class DataConfig:
     """Where the text is. A `.tsv` source with no target holds both, a tab between; `.gz` is read as it is."""
 
-    train_source: str = ""
-    train_target: str = ""
+    train_source: str = ""  # text to translate from
+    train_target: str = ""  # its translation, line by line
     prepared: str = ""  # a folder made by `heed prepare`, instead of the two above
-    valid_source: str = ""  # left out: no validation, no early stopping
-    valid_target: str = ""
+    valid_source: str = ""  # held-out text; left out: no validation, no early stopping
+    valid_target: str = ""  # its translation, line by line
 
 
 @dataclass(frozen=True)
@@ -74,15 +82,16 @@ class TrainConfig:
     lanes: int = 0  # threads that share a micro-batch, with a part of the cores each; 0: one for each core, if worth it
     warmup_steps: int = 4_000  # steps of rising learning rate, equation (3)
     learning_rate_factor: float = 1.0  # multiplies equation (3)
-    adam_beta1: float = 0.9
-    adam_beta2: float = 0.98
-    adam_epsilon: float = 1e-9
+    adam_beta1: float = 0.9  # decay of Adam's mean of gradients (section 5.3)
+    adam_beta2: float = 0.98  # decay of Adam's mean of squared gradients
+    adam_epsilon: float = 1e-9  # added to Adam's denominator
     skip_bad_batches: int = 3  # updates in a row left out because they are not finite, before giving up
     label_smoothing: float = 0.1  # epsilon_ls
     seed: int = 1  # of initialisation, batches and dropout
     log_every: int = 50  # steps between two log lines
     validate_every: int = 1_000  # steps between two validations
     save_every: int = 1_000  # steps between two checkpoints
+    metric: Literal["auto", "bleu", "chrf", "exact", "cer", "wer", "perplexity"] = "auto"  # chooses the best checkpoint
     patience: int = 10  # validations without a better one before stopping early; 0: never
     keep_checkpoints: int = 5  # the newest ones kept, at least 2
     average_last: int = 5  # checkpoints averaged at the end (section 6.1); 1: none
@@ -114,8 +123,80 @@ class Config:
     train: TrainConfig = field(default_factory=TrainConfig)
     decode: DecodeConfig = field(default_factory=DecodeConfig)
 
+    def __post_init__(self) -> None:
+        for name, section in get_type_hints(Config).items():
+            if not isinstance(given := getattr(self, name), section):
+                how = f"; change one with replace(config.{name}, key=value)" if isinstance(given, dict) else ""
+                raise TypeError(f"Config({name}=...) must be a {section.__name__}, not {given!r}{how}")
+
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+# The least and the most each number may be. A value outside cannot work, so it is refused before it costs anything.
+_MANY = 10**9  # steps, tokens, lines: more than any training has
+BOUNDS: dict[str, tuple[float, float]] = {
+    "model.encoder_layers": (1, 1_000),
+    "model.decoder_layers": (1, 1_000),
+    "model.d_model": (1, 65_536),
+    "model.d_ff": (1, 1_048_576),
+    "model.h": (1, 1_024),
+    "model.d_k": (1, 65_536),
+    "model.d_v": (1, 65_536),
+    "model.dropout": (0, 0.99),  # kept values are scaled by 1 / (1 - dropout)
+    "model.max_length": (1, 100_000),
+    "text.vocab_size": (260, 1_000_000),  # 3 special symbols, 256 bytes, and one piece
+    "text.character_coverage": (0.98, 1),  # what sentencepiece takes
+    "text.learn_lines": (1, _MANY),
+    "train.max_steps": (1, 99_999_999),  # checkpoints are named by 8 digits
+    "train.batch_tokens": (1, _MANY),
+    "train.micro_batch_tokens": (1, _MANY),
+    "train.lanes": (0, 256),
+    "train.warmup_steps": (1, _MANY),
+    "train.learning_rate_factor": (1e-12, 1e38),
+    "train.adam_beta1": (0, 0.999999),
+    "train.adam_beta2": (0, 0.999999),
+    "train.adam_epsilon": (1e-30, 1),  # in float32 a smaller one becomes 0, and 0 / 0 not a number
+    "train.skip_bad_batches": (0, _MANY),
+    "train.label_smoothing": (0, 0.99),
+    "train.seed": (0, 2**63 - 1),
+    "train.log_every": (1, _MANY),
+    "train.validate_every": (1, _MANY),
+    "train.save_every": (1, _MANY),
+    "train.patience": (0, _MANY),
+    "train.keep_checkpoints": (2, _MANY),
+    "train.average_last": (1, 1_000),
+    "train.ema_decay": (0, 0.999999),
+    "decode.beam": (1, 1_000),
+    "decode.alpha": (0, 10),
+    "decode.extra_length": (0, 10_000),
+    "decode.batch_tokens": (1, _MANY),
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One key of the config, as its line above describes it."""
+
+    section: str
+    key: str
+    type: str
+    default: str
+    meaning: str
+
+
+_FIELD = re.compile(r"^    (\w+): (.+?) = (.+?)(?:  # (.*))?$")
+
+
+def all_settings() -> list[Setting]:
+    """List every key with its type, default and meaning, read from the classes above."""
+    types = {name: kind for name, kind in get_type_hints(Config).items() if name != "preset"}
+    return [
+        Setting(section, match[1], match[2], match[3], match[4] or "")
+        for section, kind in types.items()
+        for line in inspect.getsource(kind).splitlines()
+        if (match := _FIELD.match(line))
+    ]
 
 
 # --- presets: one function each, and a name never changes its meaning --------------------------------------
@@ -151,6 +232,30 @@ def swift() -> Config:
     return replace(config, preset="swift", model=model)
 
 
+def quick() -> Config:
+    """For a first look within minutes of CPU: does it learn anything from this text? (docs/results.md)
+
+    The shape of swift, with small batches and a small vocabulary, so that many updates fit into little time; peak
+    learning rate 0.0056 at step 250. The last three checkpoints stand close together: their mean does what a falling
+    learning rate would.
+    """
+    config = swift()
+    return replace(
+        config,
+        preset="quick",
+        model=replace(config.model, dropout=0.1),
+        text=TextConfig(vocab_size=3_000),
+        train=TrainConfig(
+            max_steps=700,
+            batch_tokens=1_500,
+            warmup_steps=250,
+            validate_every=350,
+            save_every=25,
+            average_last=3,
+        ),
+    )
+
+
 def small() -> Config:
     """For hundreds of thousands of pairs: hours of CPU, or minutes of GPU."""
     return Config(
@@ -175,7 +280,7 @@ def big() -> Config:
     )
 
 
-PRESETS = {preset.__name__: preset for preset in (tiny, swift, small, base, big)}
+PRESETS = {preset.__name__: preset for preset in (quick, tiny, swift, small, base, big)}
 
 
 # --- reading ----------------------------------------------------------------------------------------------
@@ -191,21 +296,38 @@ def preset(name: str) -> Config:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """The settings in a TOML file, or in a JSON file such as a run folder's `config.json`."""
+    """The settings in a TOML file, or in a JSON file such as a run folder's `config.json`.
+
+    That file's checksum is left out and not compared: here it is a file for people to change.
+    """
+    text = ""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         found: Any = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise ConfigError(f"{path}: is a folder; to go on with a run, use --resume {path}") from None
-    except (tomllib.TOMLDecodeError, json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    except (ValueError, RecursionError) as error:  # what all of their errors are
+        raise ConfigError(f"{path}: {_what_is_wrong(path, text, str(error))}") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
     if not isinstance(found, dict):
         raise ConfigError(f"{path}: holds no settings; write sections and keys, as a run folder's config.json does")
+    found.pop("checksum", None)
     return found
+
+
+def _what_is_wrong(path: Path, text: str, error: str) -> str:
+    if path.suffix not in (".toml", ".json"):
+        return f"not TOML; text goes to --source, settings into a .toml file ({error})"
+    line = re.search(r"line (\d+)", error)
+    lines = text.split("\n")
+    if line and int(line[1]) <= len(lines):
+        bare = re.match(r"\s*(\w+)\s*=\s*([A-Za-z][\w./+-]*)\s*$", lines[int(line[1]) - 1])
+        if bare and path.suffix == ".toml":
+            return f'line {line[1]}: text needs quotes; write {bare[1]} = "{bare[2]}"'
+    return f"cannot be read: {error}"
 
 
 def parse_overrides(overrides: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -217,8 +339,8 @@ def parse_overrides(overrides: Sequence[str]) -> dict[str, dict[str, Any]]:
         if not (equals and dot and section and key):
             raise ConfigError(f'--set "{override}": write it as section.key=value, such as train.max_steps=600')
         try:
-            value = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
+            (value,) = tomllib.loads(f"value = {text}").values()
+        except (ValueError, RecursionError):  # a bare word; more than one value
             value = text.strip()
         settings.setdefault(section, {})[key] = value
     return settings
@@ -240,9 +362,21 @@ def build_config(base: Config, *layers: tuple[str, dict[str, Any]]) -> Config:
     return config
 
 
+def read_run_config(folder: Path) -> Config:
+    """The config a run folder saved.
+
+    Raises:
+        DamageError: it is missing, or not what was written.
+        ConfigError: settings that cannot be.
+    """
+    path = folder / "config.json"
+    return config_from_dict(read_json(path, _CHANGED), str(path))
+
+
 def config_from_dict(settings: dict[str, Any], origin: str) -> Config:
-    """The config a run folder saved."""
-    return build_config(Config(), (origin, settings))
+    """The config that `to_dict` made these settings of."""
+    # heed 0.1.0 had no train.metric: its runs go by BLEU.
+    return build_config(Config(train=TrainConfig(metric="bleu")), (origin, settings))
 
 
 def _apply(config: Config, settings: dict[str, Any], origin: str, faults: list[str]) -> Config:
@@ -252,9 +386,10 @@ def _apply(config: Config, settings: dict[str, Any], origin: str, faults: list[s
             if isinstance(values, str):
                 sections["preset"] = values
             else:
-                faults.append(f"{origin}: preset = {values!r}: must be text")
+                faults.append(f"{origin}: preset = {_shown(values)}: must be text")
         elif name not in sections:
-            known = [*sections, *(f"{s}.{f.name}" for s, c in sections.items() for f in fields(c))]
+            keys = [f"{s}.{f.name}" for s, c in sections.items() if s != "preset" for f in fields(c)]
+            known = [*sections, *keys]
             faults.append(f'{origin}: unknown section "{name}"{_did_you_mean(name, known)}')
         elif not isinstance(values, dict):
             faults.append(f'{origin}: "{name}" is a section; write [{name}] and its keys below')
@@ -270,10 +405,24 @@ def _apply_section(section: Any, name: str, values: dict[str, Any], origin: str,
         if key not in types:
             faults.append(f'{origin}: unknown key "{name}.{key}"{_did_you_mean_key(name, key)}')
         elif (fault := _type_fault(value, types[key])) is not None:
-            faults.append(f"{origin}: {name}.{key} = {value!r}: {fault}")
+            faults.append(f"{origin}: {name}.{key} = {_shown(value)}: {fault}")
         else:
-            good[key] = float(value) if types[key] is float else value
+            good[key] = _as_float(value) if types[key] is float else value
     return replace(section, **good)
+
+
+def _as_float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # a whole number of more than 308 digits
+        return math.inf
+
+
+def _shown(value: Any) -> str:
+    try:
+        return reprlib.repr(value)
+    except ValueError:  # Python writes no number of more than 4,300 digits
+        return "(a very large number)"
 
 
 def _type_fault(value: Any, wanted: Any) -> str | None:
@@ -288,66 +437,19 @@ def _type_fault(value: Any, wanted: Any) -> str | None:
         return None if isinstance(value, bool) else "must be true or false"
     accepted = (int, float) if wanted is float else (wanted,)
     if isinstance(value, accepted) and not isinstance(value, bool):
-        return None
+        return "no file has a NUL in its name" if isinstance(value, str) and "\0" in value else None
     return f"must be {'a whole number' if wanted is int else 'a number' if wanted is float else 'text'}"
 
 
 def _contradictions(config: Config) -> list[str]:
-    model, text, data, train, decode = config.model, config.text, config.data, config.train, config.decode
-    positive = {
-        "model": (model, "encoder_layers decoder_layers d_model d_ff h max_length"),
-        "text": (text, "vocab_size learn_lines"),
-        "train": (
-            train,
-            "max_steps batch_tokens micro_batch_tokens warmup_steps log_every validate_every save_every",
-        ),
-        "decode": (decode, "beam batch_tokens"),
-    }
-    faults = [
-        f"{name}.{key} = {getattr(section, key)}: must be at least 1"
-        for name, (section, keys) in positive.items()
-        for key in keys.split()
-        if getattr(section, key) < 1
-    ]
-    if model.h > 0 and (model.d_k is None or model.d_v is None) and model.d_model % model.h:
+    model, text, data, train = config.model, config.text, config.data, config.train
+    faults = [fault for key, bounds in BOUNDS.items() if (fault := _out_of_bounds(config, key, *bounds))]
+    if faults:
+        return faults  # what follows compares numbers that could be
+    if (model.d_k is None or model.d_v is None) and model.d_model % model.h:
         faults.append(f"model.d_model = {model.d_model} is not a multiple of model.h = {model.h}; give d_k and d_v")
     if model.positions == "sinusoidal" and model.d_model % 2:
         faults.append(f"model.d_model = {model.d_model}: sinusoidal positions need an even width")
-    faults += [
-        f"model.{key} = {getattr(model, key)}: must be at least 1"
-        for key in ("d_k", "d_v")
-        if getattr(model, key) is not None and getattr(model, key) < 1
-    ]
-    faults += [
-        f"{name} = {value}: must be at least 0 and below 1"
-        for name, value in [
-            ("model.dropout", model.dropout),
-            ("train.label_smoothing", train.label_smoothing),
-            ("train.adam_beta1", train.adam_beta1),
-            ("train.adam_beta2", train.adam_beta2),
-            ("train.ema_decay", train.ema_decay),
-        ]
-        if not 0 <= value < 1
-    ]
-    faults += [
-        f"{name} = {value}: must be above 0"
-        for name, value in [
-            ("train.learning_rate_factor", train.learning_rate_factor),
-            ("train.adam_epsilon", train.adam_epsilon),
-        ]
-        if not 0 < value < math.inf
-    ]
-    faults += [
-        f"{name} = {value}: must be at least 0"
-        for name, value in [
-            ("decode.alpha", decode.alpha),
-            ("decode.extra_length", decode.extra_length),
-            ("train.skip_bad_batches", train.skip_bad_batches),
-        ]
-        if not 0 <= value < math.inf
-    ]
-    if not 0 <= train.seed < 2**63:
-        faults.append(f"train.seed = {train.seed}: must be at least 0 and below 2**63")
     faults += [
         f"data.{which}_target = {target!r}: its source, data.{which}_source, is missing"
         for which, source, target in [
@@ -360,23 +462,38 @@ def _contradictions(config: Config) -> list[str]:
         faults.append("data.prepared holds the training text already; leave out data.train_source, or data.prepared")
     if data.prepared and text.tokenizer:
         faults.append("data.prepared has its own vocabulary; leave out text.tokenizer")
+    if text.unit != "subword" and (data.prepared or text.tokenizer):
+        given = "data.prepared" if data.prepared else "text.tokenizer"
+        faults.append(f'text.unit = "{text.unit}": {given} brings its own vocabulary; leave out one of the two')
     if train.sharded and train.precision == "float16":
         faults.append('train.sharded does not go with train.precision = "float16"; take "bfloat16"')
-    if not 0 < text.character_coverage <= 1:
-        faults.append(f"text.character_coverage = {text.character_coverage}: must be above 0 and at most 1")
-    if train.keep_checkpoints < max(2, train.average_last):
+    if train.keep_checkpoints < train.average_last:
         faults.append(
-            f"train.keep_checkpoints = {train.keep_checkpoints}: must be at least 2 and at least "
+            f"train.keep_checkpoints = {train.keep_checkpoints}: must be at least "
             f"train.average_last = {train.average_last}"
         )
-    if train.average_last < 1 or train.patience < 0 or train.lanes < 0:
-        faults.append("train.average_last must be at least 1, train.patience and train.lanes at least 0")
     if min(train.batch_tokens, train.micro_batch_tokens) < model.max_length + 1:
         faults.append(
             f"train.batch_tokens = {train.batch_tokens} and train.micro_batch_tokens = {train.micro_batch_tokens} "
             f"must hold one longest sentence and its end: model.max_length + 1 = {model.max_length + 1}"
         )
     return faults
+
+
+def _out_of_bounds(config: Config, name: str, least: float, most: float) -> str | None:
+    section, key = name.split(".")
+    value = getattr(getattr(config, section), key)
+    if value is None or least <= value <= most:
+        return None
+    if isinstance(value, float) and not math.isfinite(value):
+        fault = "must be finite"
+    else:
+        fault = f"must be at least {_plain(least)}" if value < least else f"must be at most {_plain(most)}"
+    return f"{name} = {_shown(value)}: {fault}"
+
+
+def _plain(number: float) -> str:
+    return f"{number:,}" if isinstance(number, int) else f"{number:g}"
 
 
 def _did_you_mean(name: str, known: Any) -> str:

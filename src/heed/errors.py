@@ -13,9 +13,22 @@ A message says what is wrong with the value in it, where, and what to do next. W
 from a programmer stay `TypeError` and `ValueError`. Only `cli/main.py` turns these into exit codes.
 """
 
+import re
+
+# Not the line end and the tab, but halves of surrogate pairs, which cannot be printed at all.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """Return the text with control characters escaped: what a file holds must not command the terminal."""
+    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+
 
 class HeedError(Exception):
     """Base of all errors a user can do something about."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class ConfigError(HeedError):

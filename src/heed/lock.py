@@ -81,7 +81,7 @@ class FolderLock:
         if sys.platform == "win32":
             return False
         try:
-            descriptor = os.open(folder / NAME, os.O_RDONLY)
+            descriptor = os.open(folder / NAME, os.O_RDONLY | os.O_NONBLOCK)
         except FileNotFoundError:
             return False
         try:

@@ -11,19 +11,29 @@ shortlist/                      which target symbols are plausible for which sou
 lock                            held by the process that trains
 """
 
+import json
 import os
 import re
 import shutil
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
-from heed.checkpoint import read_manifest, read_tensors, verify_checkpoint, write_checkpoint
-from heed.config import Config, config_from_dict
-from heed.durable import checksum, delete_folder, read_json, write_file, write_json
+from heed.checkpoint import (
+    check_tensors,
+    count_tensors,
+    read_manifest,
+    read_tensors,
+    verify_checkpoint,
+    write_checkpoint,
+)
+from heed.config import Config, read_run_config
+from heed.durable import MANIFEST, checksum, delete_folder, is_plain_name, read_file, read_json, write_file, write_json
 from heed.errors import CheckpointError, DamageError
+from heed.model.size import count_parameters
 from heed.model.transformer import Transformer
 from heed.text.tokenizer import Tokenizer
 
@@ -43,11 +53,18 @@ class RunFolder:
     @staticmethod
     def refuse_existing(path: Path) -> None:
         """Nothing is ever trained over."""
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        if path.exists() and not path.is_dir():
+            raise CheckpointError(f"{path} is a file, not a folder; give the name of a new folder to --out")
+        if not path.exists() or not any(path.iterdir()):
+            return
+        if (path / "config.json").exists():
             raise CheckpointError(
                 f"{path}: exists already. To go on with that run: heed train --resume {path}. "
-                "To begin a new one, give another folder to --out (or remove this one)"
+                "To begin a new one, give another folder to --out"
             )
+        raise CheckpointError(
+            f"{path}: exists already, is not empty and not a run; give the name of a new folder to --out"
+        )
 
     @classmethod
     def create(cls, path: Path, config: Config, tokenizer: Tokenizer) -> "RunFolder":
@@ -72,7 +89,7 @@ class RunFolder:
             raise CheckpointError(
                 f"{path}: not a run folder (it has no config.json); name the folder given to heed train --out"
             )
-        config = config_from_dict(read_json(path / "config.json"), str(path / "config.json"))
+        config = read_run_config(path)
         return cls(path, config, Tokenizer.load(path / "tokenizer.model"))
 
     def change_config(self, config: Config) -> None:
@@ -92,6 +109,30 @@ class RunFolder:
     @property
     def events_path(self) -> Path:
         return self.path / "events.jsonl"
+
+    def events(self) -> list[dict[str, Any]]:
+        """Return what events.jsonl tells, as far as its lines are whole."""
+        found = []
+        try:
+            lines = read_file(self.events_path).split(b"\n")
+        except OSError:
+            return []
+        for line in lines:
+            try:
+                event = json.loads(line)
+            except (ValueError, RecursionError):  # a kill may leave half a line
+                continue
+            if isinstance(event, dict):
+                found.append(event)
+        return found
+
+    def ending(self) -> dict[str, Any] | None:
+        """Return the event by which the run ended, if that was the last that happened and no step is left to make."""
+        events = self.events()
+        last = events[-1] if events else {}
+        all_made = last.get("step") == self.config.train.max_steps
+        stopped_early = last.get("reason") == "early" and isinstance(last.get("step"), int)
+        return last if last.get("event") == "end" and (all_made or stopped_early) else None
 
     def steps(self) -> list[int]:
         """The steps there are checkpoints of, in order."""
@@ -134,8 +175,8 @@ class RunFolder:
         path = self.path / "best.json"
         if not path.exists():
             return None
-        best = read_json(path)
-        if not isinstance(best.get("checkpoint"), str):
+        best = read_json(path, f"write it anew with: heed train --resume {self.path}")
+        if not is_plain_name(best.get("checkpoint")):
             raise DamageError(f"{path}: damaged (it names no checkpoint)")
         return best
 
@@ -148,7 +189,7 @@ class RunFolder:
                 raise CheckpointError(f"{self.path}: has no checkpoint yet; `heed train --resume {self.path}` goes on")
             return self.step_path(self.steps()[-1])
         path = self.path / "checkpoints" / which
-        if not path.is_dir():
+        if not (is_plain_name(which) and path.is_dir()):
             there = sorted(folder.name for folder in (self.path / "checkpoints").glob("[!.]*"))
             names = f"there are: best, last, {', '.join(there)}" if there else "there are none"
             raise CheckpointError(f'{self.path}: no checkpoint "{which}"; {names}')
@@ -158,9 +199,32 @@ class RunFolder:
         """The model with the weights of one checkpoint, ready to translate."""
         path = self.checkpoint_path(which)
         self.check_fingerprint(path)
+        self.check_size(path)
         model = Transformer(self.config.model, len(self.tokenizer))
         load_weights(model, read_tensors(path, "model"), str(path))
         return model.eval()
+
+    def check_size(self, path: Path) -> None:
+        """Refuse weights of another size than the config's model has, before a byte of memory is taken for it."""
+        n_tensors, n_numbers = count_tensors(path, "model")
+        model = self.config.model
+        wanted = count_parameters(model, len(self.tokenizer))
+        if n_numbers != wanted or n_tensors < model.encoder_layers + model.decoder_layers:
+            raise CheckpointError(
+                f"{path}: does not fit {self.path / 'config.json'}: it has {n_numbers:,} weights, a model of "
+                f"{model.encoder_layers} and {model.decoder_layers} layers by that file has {wanted:,}; "
+                "put back the file that belongs to this run"
+            )
+
+    def check_newest(self) -> None:
+        """Refuse to resume with other settings than the newest checkpoint's, before a model is built by them.
+
+        Damage is for others to find: an older checkpoint may be whole.
+        """
+        if steps := self.steps():
+            with suppress(DamageError):
+                self.check_same_run(self.step_path(steps[-1]))
+                self.check_size(self.step_path(steps[-1]))
 
     def check_fingerprint(self, path: Path) -> None:
         """Weights mean nothing with another vocabulary, and little in a model of another build."""
@@ -170,8 +234,10 @@ class RunFolder:
                 f"{path}: was trained with another vocabulary than {self.path / 'tokenizer.model'}; "
                 "put back the file that belongs to this run"
             )
-        if manifest.get("model") != own["model"]:
-            then = manifest.get("model") or {}
+        then = manifest.get("model")
+        if not isinstance(then, dict):
+            raise DamageError(f"{path / MANIFEST}: damaged (it does not say what model it is of)")
+        if then != own["model"]:
             other = [f"{key} = {then.get(key)}" for key, value in own["model"].items() if then.get(key) != value]
             raise CheckpointError(
                 f"{path}: does not fit {self.path / 'config.json'}: it was trained with model {', '.join(other)}; "
@@ -180,7 +246,10 @@ class RunFolder:
 
     def check_same_run(self, path: Path) -> None:
         """Going on with other settings would quietly be another run."""
-        then, now = (_flat(config) for config in (read_manifest(path).get("config", {}), self.config.to_dict()))
+        saved = read_manifest(path).get("config")
+        if not isinstance(saved, dict):
+            raise DamageError(f"{path / MANIFEST}: damaged (it has no config)")
+        then, now = _flat(saved), _flat(self.config.to_dict())
         changed = [
             f"{key} was {then[key]!r} and is now {now[key]!r}"
             for key in then.keys() & now.keys()
@@ -211,14 +280,5 @@ def _flat(config: dict[str, Any]) -> dict[str, Any]:
 
 def load_weights(model: Transformer, weights: dict[str, Tensor], name: str) -> None:
     """Put weights into a model they must fit."""
-    own = model.state_dict()
-    if weights.keys() != own.keys():
-        odd = sorted(weights.keys() ^ own.keys())
-        raise CheckpointError(f"{name}: does not fit its config.json: {len(odd)} other weights, such as {odd[0]}")
-    for key, tensor in weights.items():
-        if tensor.shape != own[key].shape:
-            raise CheckpointError(
-                f"{name}: does not fit its config.json and vocabulary: {key} is {tuple(tensor.shape)}, "
-                f"they ask for {tuple(own[key].shape)}"
-            )
+    check_tensors(weights, model.state_dict(), name)
     model.load_state_dict(weights)

@@ -1,31 +1,46 @@
 """What a translation is, whoever computes it: its request checked, long texts cut into parts, the parts joined."""
 
+import math
+import operator
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heed.config import DecodeConfig
 from heed.errors import DecodeError
+from heed.symbols import UNK
 from heed.text.normalize import normalize
 from heed.text.split import Part, split_to_fit
 from heed.text.tokenizer import Tokenizer
 
+START = "<s>"  # the label of the decoder's first input, which is no piece
+# The least and the most. A beam of 1,000 and a vocabulary of 37,000 are 150 MB of scores a step; the length penalty of
+# no text overflows.
+_BEAM, _ALPHA = (1, 1_000), (0, 10)
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Attention:
     """Who looked at whom, one row per piece that looks: arrays of layers x heads x rows x columns.
 
     Both piece lists end in the end symbol. Row t of `decoder` and `cross` is the step that produced target
-    piece t; column t of `decoder` is the input of that step, the piece before it (column 0: the start).
+    piece t; column t of `decoder` is the input of that step, the piece before it: `target_inputs[t]`.
     """
 
     source_pieces: list[str]
     target_pieces: list[str]
-    encoder: NDArray[np.float32]
-    decoder: NDArray[np.float32]
-    cross: NDArray[np.float32]
+    encoder: NDArray[np.float32] = field(repr=False)
+    decoder: NDArray[np.float32] = field(repr=False)
+    cross: NDArray[np.float32] = field(repr=False)
+
+    @property
+    def target_inputs(self) -> list[str]:
+        """The labels of the columns of `decoder`: the start, then each target piece but the last."""
+        return [START, *self.target_pieces[:-1]]
 
 
 @dataclass(frozen=True)
@@ -34,47 +49,146 @@ class Translation:
 
     text: str
     score: float  # log-probability divided by the length penalty
-    log_probability: float
-    pieces: list[str]
-    source_pieces: list[str]
+    log_probability: float = field(repr=False)
+    pieces: list[str] = field(repr=False, hash=False)
+    source_pieces: list[str] = field(repr=False, hash=False)
     finished: bool = True  # False: the length limit came before the model's own end
     cuts: tuple[str, ...] = ()  # where a text over the model's limit was cut, for instance ("sentence end",)
-    alternatives: tuple["Translation", ...] = ()  # the n best, this one first, when more than one was asked for
-    attention: Attention | None = None
+    # The n best, this one first, when more than one was asked for.
+    alternatives: tuple["Translation", ...] = field(default=(), repr=False)
+    attention: Attention | None = field(default=None, repr=False, compare=False)
+
+
+def texts_of(given: Iterable[str], name: str) -> list[str]:
+    """Return the texts given as argument `name`.
+
+    Raises:
+        TypeError: this is not a list of strings.
+    """
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise TypeError(f"{name} must be a list of texts (str), not {_described(given)}")
+    texts = list(given)
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"{name}[{i}] must be a text (str), not {_described(text)}")
+    return texts
+
+
+def whole_number(given: Any, name: str) -> int:
+    """Return the integer given as argument `name`.
+
+    Raises:
+        TypeError: this is not an integer.
+    """
+    if isinstance(given, bool) or not hasattr(given, "__index__"):
+        raise TypeError(f"{name} must be a whole number (int), not {_described(given)}")
+    return operator.index(given)
+
+
+def real_number(given: Any, name: str) -> float:
+    """Return the number given as argument `name`.
+
+    Raises:
+        TypeError: this is not a number.
+    """
+    if isinstance(given, bool) or not isinstance(given, Real):
+        raise TypeError(f"{name} must be a number (float), not {_described(given)}")
+    return float(given)
+
+
+def _described(given: Any) -> str:
+    """A wrong argument for a message, which must not become long."""
+    shown = repr(given)
+    shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
+    return "None" if given is None else f"{type(given).__name__}: {shown}"
 
 
 def beam_and_alpha(
     decode: DecodeConfig, beam: int | None, alpha: float | None, n_best: int, drawing: bool = False
 ) -> tuple[int, float]:
-    """What is asked for; what is not, from the run's settings. `drawing`: a sample has no beam.
+    """Return what is asked for; what is not, from the run's settings. `drawing`: at random, without a beam.
 
     Raises:
-        DecodeError: a request that contradicts itself.
+        DecodeError: a value out of range, or two that contradict each other. The message begins with a name.
     """
-    beam = decode.beam if beam is None else beam
-    alpha = decode.alpha if alpha is None else alpha
-    if beam < 1 or alpha < 0:
-        raise DecodeError(f"beam = {beam}, alpha = {alpha}: beam must be at least 1, alpha at least 0")
-    if n_best < 1 or (n_best > beam and not drawing):
-        raise DecodeError(f"the {n_best} best of a beam of {beam} cannot be had; make the beam at least as wide")
+    if drawing and beam is not None:
+        raise DecodeError(f"beam {beam} is for searching, and sampling draws at random; give one of them")
+    beam = decode.beam if beam is None else whole_number(beam, "beam")
+    alpha = decode.alpha if alpha is None else real_number(alpha, "alpha")
+    n_best = whole_number(n_best, "n_best")
+    for name, value, (least, most) in (("beam", beam, _BEAM), ("alpha", alpha, _ALPHA), ("n_best", n_best, _BEAM)):
+        if not least <= value <= most:
+            raise DecodeError(f"{name} must be from {least} to {most:,}, not {value}")
+    if n_best > beam and not drawing:
+        raise DecodeError(f"n_best {n_best} needs a beam of at least {n_best} (beam is {beam})")
     return beam, alpha
 
 
-def parts_that_fit(texts: Sequence[str], tokenizer: Tokenizer, limit: int) -> list[list[Part]]:
-    """Each text's parts of at most `limit` pieces; of a blank text, none."""
-    if isinstance(texts, str):
-        raise TypeError("translate takes a list of texts, not one text")
+def parts_that_fit(
+    texts: Sequence[str], tokenizer: Tokenizer, limit: int, is_hard_limit: bool = False
+) -> list[list[Part]]:
+    """Return each text's parts of at most `limit` pieces; of a blank text, none.
+
+    A character may be spelt in more pieces than `limit`. `is_hard_limit`: the model cannot read even those.
+
+    Raises:
+        DecodeError: there is such a character, and the model cannot read it.
+    """
     texts = [normalize(text) for text in texts]
-    # Most texts fit, and counting the pieces of all at once is quick.
-    return [
-        split_to_fit(text, tokenizer, limit) if len(ids) > limit else [Part(text, "end")] if text else []
-        for text, ids in zip(texts, tokenizer.encode_ids(texts), strict=True)
-    ]
+    # Most texts fit, and counting the pieces of all at once is quick. A text too long for any pieces is not counted.
+    most_characters = limit * tokenizer.longest_piece
+    counted = tokenizer.encode_ids([text if len(text) <= most_characters else "" for text in texts])
+    parts = []
+    for text, ids in zip(texts, counted, strict=True):
+        if len(text) > most_characters or len(ids) > limit:
+            parts.append(split_to_fit(text, tokenizer, limit))
+        else:
+            parts.append([Part(text, "end")] if text else [])
+    if is_hard_limit:
+        lone = [part.text for text_parts in parts for part in text_parts if len(part.text) == 1]
+        for character, ids in zip(lone, tokenizer.encode_ids(lone), strict=True):
+            if len(ids) > limit:
+                raise DecodeError(
+                    f'"{character}" is spelt in {len(ids)} pieces, and the model has learned positions for {limit} '
+                    "only (model.max_length); leave the character out"
+                )
+    return parts
 
 
-def best_of(several: list[Translation]) -> Translation:
-    """The first of the n best, with all of them as its alternatives."""
+def check_prefixes(prefixes: Sequence[Sequence[int]], limit: int, first_number: int) -> None:
+    """Refuse prefixes, given as ids, that no translation can begin with.
+
+    Raises:
+        DecodeError: one is longer than `limit`, or has a character that the vocabulary lacks.
+    """
+    for number, ids in enumerate(prefixes, first_number + 1):
+        if len(ids) > limit:
+            raise DecodeError(
+                f"the prefix of text {number} has {len(ids):,} pieces, the model's limit is {limit:,}; shorten it"
+            )
+        if UNK in ids:
+            raise DecodeError(
+                f"the prefix of text {number} has a character that the vocabulary lacks; leave that character out"
+            )
+
+
+def best_of(several: list[Translation], weights: str) -> Translation:
+    """Return the first of the n best, with all of them as its alternatives. `weights`: where they are from.
+
+    Raises:
+        DecodeError: the search found none, or their scores are not finite.
+    """
+    if not several or not all(math.isfinite(one.log_probability) for one in several):
+        raise not_finite(weights)
     return replace(several[0], alternatives=tuple(several)) if len(several) > 1 else several[0]
+
+
+def not_finite(weights: str) -> DecodeError:
+    """Return the error for weights that no translation can be scored with."""
+    return DecodeError(
+        f"no finite score: the weights of {weights} are not finite, or too large to compute with; "
+        "the training has diverged: take an earlier checkpoint, or train again with a lower learning rate"
+    )
 
 
 def joined(parts: list[list[Part]], translations: Iterable[Translation]) -> list[Translation]:

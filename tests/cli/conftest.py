@@ -1,14 +1,20 @@
 """The real command, and a minute model it has trained."""
 
 import os
+import pty
 import random
+import struct
 import subprocess
 import sys
+import termios
 from collections.abc import Callable
 from dataclasses import dataclass
+from fcntl import ioctl
 from pathlib import Path
 
 import pytest
+
+from tests.processes import Started
 
 COMMAND = str(Path(sys.executable).with_name("heed"))
 # One thread is quickest for a minute model; nothing from the terminal or the settings the tests run in.
@@ -62,10 +68,28 @@ def heed(*arguments: object, given: str | bytes = b"", timeout: float = 120) -> 
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def started(*arguments: object, **streams: object) -> subprocess.Popen[bytes]:
+def started(*arguments: object, **streams: object) -> Started[bytes]:
     """Begin to run the command, with a pipe for each stream not given."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
-    return subprocess.Popen([COMMAND, *map(str, arguments)], env=ENVIRONMENT, **pipes)  # type: ignore[call-overload, no-any-return]
+    return Started([COMMAND, *map(str, arguments)], env=ENVIRONMENT, **pipes)  # type: ignore[call-overload]
+
+
+def on_a_terminal(*arguments: object) -> list[str]:
+    """Run the command, which must succeed, and return the lines that a terminal of 80 columns would show."""
+    ours, theirs = pty.openpty()
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
+    process = started(*arguments, stdin=subprocess.DEVNULL, stdout=theirs)
+    os.close(theirs)
+    seen = b""
+    try:
+        while block := os.read(ours, 65536):
+            seen += block
+    except OSError:  # Linux says so when the other side is closed
+        pass
+    os.close(ours)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    return seen.decode().replace("\r\n", "\n").split("\n")[:-1]
 
 
 def settings(**changes: object) -> list[str]:

@@ -173,9 +173,10 @@ def test_percentiles_and_rates() -> None:
         (["train", "absent.toml"], 2, "absent.toml: no such file"),
         (["train", "--rounds", "0"], 2, "--rounds 0: must be at least 1"),
         (["train", "--target", "x"], 2, "--target without --source"),
-        (["train", "--source", "x"], 1, "x: where is its other language?"),
+        (["train", "--source", "x"], 2, "x: has no translation"),
         (["prepare", "--source", "absent", "--target", "absent"], 1, "absent: no such file"),
-        (["prepare", "--vocab-size", "7", "--pairs", "9"], 1, "a vocabulary of 7 is too small"),
+        (["prepare", "--vocab-size", "7"], 2, "--vocab-size 7: must be at least 260"),
+        (["translate", "--model", "absent", "--beam", "0"], 2, "--beam 0: must be at least 1"),
         (["translate", "--model", "absent"], 1, "absent: no such run folder"),
     ],
 )

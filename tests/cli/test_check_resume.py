@@ -1,5 +1,6 @@
 """`heed check-resume`, with real trainings and real kills."""
 
+import contextlib
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from heed.lock import FolderLock
 from tests.cli.conftest import COMMAND, ENVIRONMENT, MINUTE, heed, started
 
 OWN = {"train.max_steps", "train.save_every", "train.validate_every", "train.log_every"}  # chosen by the verb
@@ -66,7 +68,7 @@ def test_a_training_that_resumes_as_another_is_found_out(train_arguments: list[o
     )
     assert done.returncode == 1, done.stdout + done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("NOT identical after 4 steps and 1 kills")
+    assert lines[0].startswith("NOT identical after 4 steps and 1 kill. ")
     assert "  checkpoints/step-00000004/model.safetensors" in lines
 
 
@@ -80,25 +82,45 @@ def test_without_data_the_built_in_corpus_and_no_folder_left(tmp_path: Path) -> 
     )
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0] == "identical, byte for byte, after 4 steps and 1 kills:"
+    assert lines[0] == "identical, byte for byte, after 4 steps and 1 kill:"
     assert "  checkpoints/step-00000004/model.safetensors" in lines
     assert list(tmp_path.glob("heed*")) == []
 
 
 def test_ctrl_c_leaves_no_process_behind(train_arguments: list[object], tmp_path: Path) -> None:
     words = [*train_arguments[1:], *SETTINGS, "--steps", 100000, "--folder", tmp_path / "check"]
-    process = started("check-resume", *words)
     events = tmp_path / "check" / "straight" / "events.jsonl"
-    while not events.exists():
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    with started("check-resume", *words) as process:
+        while not events.exists():
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert err.decode().splitlines()[-1] == "heed check-resume: stopped"
     told = events.read_bytes()
     time.sleep(0.5)
     assert events.read_bytes() == told
+
+
+def test_killed_it_takes_its_training_along(train_arguments: list[object], tmp_path: Path) -> None:
+    words = [*train_arguments[1:], *SETTINGS, "--steps", 100000, "--folder", tmp_path / "check"]
+    process = started("check-resume", *words)
+    run = tmp_path / "check" / "straight"
+    while not (run / "events.jsonl").exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    pid = json.loads((run / "lock").read_text())["pid"]
+    process.kill()
+    process.communicate()
+    deadline = time.monotonic() + 30
+    try:
+        while FolderLock.is_held(run):
+            assert time.monotonic() < deadline, "it trains on"
+            time.sleep(0.05)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,17 @@
 import argparse
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+import heed.grammar
 from heed.cli import demo
-from heed.config import preset
+from heed.config import Config, build_config, preset
+from tests.cli.conftest import MINUTE, write_lines
 
 
 def test_the_demo_trains_the_tiny_model(tmp_path: Path) -> None:
@@ -15,12 +24,58 @@ def test_the_demo_trains_the_tiny_model(tmp_path: Path) -> None:
     assert Path(config.data.train_source).parent == tmp_path
 
 
-def test_a_second_demo_gets_a_folder_of_its_own(tmp_path: Path) -> None:
-    made = []
-    for _ in range(3):
-        made.append(demo._fresh(tmp_path / "demo"))
-        made[-1].mkdir()
-    assert [path.name for path in made] == ["demo", "demo-2", "demo-3"]
+def interrupt_at_step(run: Path, step: int) -> threading.Thread:
+    """Press Ctrl-C once the training in a run folder has come so far."""
+
+    def wait() -> None:
+        while not (run / "events.jsonl").exists() or f'"step": {step},' not in (run / "events.jsonl").read_text():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_an_interrupted_demo_is_taken_up_and_ends_as_any_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The whole demo, on less of its text and with a small model."""
+    data = tmp_path / "demo-data"
+    data.mkdir()
+    made = heed.grammar.corpus(train=300, valid=10, test=20)
+    for name, pairs in (("train", made.train), ("valid", made.valid), ("test", made.test)):
+        write_lines(data / f"{name}.en", [pair.source for pair in pairs])
+        write_lines(data / f"{name}.de", [pair.target for pair in pairs])
+    changes = {key.split(".")[1]: value for key, value in MINUTE.items() if key.startswith("train.")}
+    changes |= {"log_every": 1, "max_steps": 100, "validate_every": 100}
+    shape = {key.split(".")[1]: value for key, value in MINUTE.items() if key.startswith("model.")}
+
+    def small(data: Path, seed: int, whole: Callable[[Path, int], Config] = demo.demo_config) -> Config:
+        return build_config(whole(data, seed), ("test", {"train": changes, "model": shape}))
+
+    monkeypatch.setattr(demo, "demo_config", small)
+    args = argparse.Namespace(folder=tmp_path, seed=1)
+    thread = interrupt_at_step(tmp_path / "demo", 5)
+    assert demo.run(args) == 130
+    thread.join()
+    first = capsys.readouterr()
+    assert "held-out" not in first.out and "the same command" in first.err
+
+    assert demo.run(argparse.Namespace(folder=tmp_path, seed=2)) == 0  # another training
+    assert (tmp_path / "demo-2").exists()
+    capsys.readouterr()
+
+    assert demo.run(args) == 0
+    second = capsys.readouterr()
+    assert "going on at step" in second.err
+    assert not (tmp_path / "demo-3").exists()
+    for words in ("20 held-out sentences", "BLEU", "Five sentences", "What the decoder looks at", "What next"):
+        assert words in second.out
+    assert f"--model {tmp_path / 'demo'}\n" in second.out
+
+    config = small(data, 1)
+    assert demo._run_folder(tmp_path / "demo", config) == (tmp_path / "demo-3", True)  # both have ended
 
 
 def test_defaults() -> None:

@@ -2,13 +2,14 @@
 
 import gzip
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
 import heed.grammar
+from tests.cli.conftest import COMMAND, ENVIRONMENT, write_lines
 from tests.cli.conftest import heed as run
-from tests.cli.conftest import write_lines
 
 N = 1500
 
@@ -57,8 +58,66 @@ def test_healthy(folder: Path) -> None:
     done = run(*corpus(folder), *held_out(folder))
     assert (done.code, done.err) == (0, "")
     assert done.lines[0].endswith("1,500 pairs")
-    train = f"heed train --source {folder / 'train.en'} --target {folder / 'train.de'} --preset tiny --out runs/x"
-    assert done.lines[-1] == f"healthy. Next: {train}"
+    assert "healthy. Next:" in done.lines
+    assert command_named(done.out) == (
+        f"heed split --source {folder / 'train.en'} --target {folder / 'train.de'} --test 0 --out data"
+    )
+
+
+def command_named(out: str) -> str:
+    """The command after "Next:", its lines joined."""
+    return " ".join(out.rsplit("Next:\n", 1)[1].replace("\\\n", " ").split())
+
+
+def test_what_comes_next_fits_80_columns_and_can_be_run(folder: Path) -> None:
+    names = [folder / f"everyday-sentences.{language}" for language in ("en", "de")]
+    for name, language in zip(names, ("en", "de"), strict=True):
+        (folder / f"train.{language}").rename(name)
+    process = subprocess.run(
+        [COMMAND, "doctor", "--source", names[0].name, "--target", names[1].name, "--fix", "clean-copy-of-the-corpus"],
+        cwd=folder,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+    )
+    assert process.returncode == 0, process.stderr
+    assert max(map(len, process.stdout.splitlines())) <= 80
+    command = process.stdout.rsplit("Next:\n", 1)[1]
+    assert command.split()[:2] == ["heed", "split"] and len(command.splitlines()) > 1
+    environment = {**ENVIRONMENT, "PATH": f"{Path(COMMAND).parent}:{ENVIRONMENT['PATH']}"}
+    command = command.replace("--out data", "--out data --valid 20 --test 20")
+    split = subprocess.run(command, shell=True, cwd=folder, env=environment, capture_output=True, text=True)
+    assert split.returncode == 0, split.stderr
+    assert len(lines_of(folder / "data" / "train.de")) == N - 40
+
+
+def test_pairs_that_are_compared_are_both_shown(folder: Path) -> None:
+    change(folder / "train.en", line3="Save Tom.", line100="Save Tom.", line5="Here I am.", line200="here I am")
+    change(
+        folder / "train.de", line3="Rette Tom!", line100="Rettet Tom!", line5="Hier bin ich.", line200="Hier bin ich"
+    )
+    done = run(*corpus(folder))
+    assert done.code == 0, done.out
+    near = "  line 200:\n    here I am\n    Hier bin ich\n  beside line 5:\n    Here I am.\n    Hier bin ich.\n"
+    one, other = ("line 3:\n    Save Tom.\n    Rette Tom!\n", "line 100:\n    Save Tom.\n    Rettet Tom!\n")
+    assert near in done.out
+    assert f"  {one}  beside {other}  {other}  beside {one}" in done.out
+    findings = {one["kind"]: one["examples"] for one in json.loads(run(*corpus(folder), "--json").out)["findings"]}
+    places = {kind: [(one["line"], one["other"]["line"]) for one in findings[kind]] for kind in COMPARED}
+    assert places == {"near-duplicate": [(200, 5)], "several-targets": [(3, 100), (100, 3)]}
+
+
+COMPARED = ("near-duplicate", "several-targets")
+
+
+@pytest.mark.parametrize("n", [1, 50])
+def test_too_little_text_to_judge_languages_is_not_called_one_language(folder: Path, n: int) -> None:
+    for language in ("en", "de"):
+        write_lines(folder / f"train.{language}", lines_of(folder / f"train.{language}")[:n])
+    done = run(*corpus(folder))
+    assert done.code == 0
+    assert "too little text to judge" in done.out and "look like one" not in done.out
+    assert "\n\n\n" not in done.out
 
 
 def test_faults(spoilt: Path) -> None:
@@ -75,9 +134,10 @@ def test_faults(spoilt: Path) -> None:
     assert f"{spoilt / 'train.en'}, line 15:\n" in done.out
     assert "\x1b" not in done.out and "\\x1b[31m" in done.out
     assert "  line 107:\n" in done.out
-    *_, verdict, following = done.lines
-    assert verdict == "5 of 1,500 pairs are at fault (mojibake, control, blank, copy, duplicate)."
-    assert following.startswith("Next: heed doctor --source ") and following.endswith(" --fix clean")
+    assert "5 of 1,500 pairs are at fault (mojibake, control, blank, copy, duplicate)." in done.lines
+    assert command_named(done.out) == (
+        f"heed doctor --source {spoilt / 'train.en'} --target {spoilt / 'train.de'} --fix clean"
+    )
     assert all(len(line) <= 80 for line in done.lines if str(spoilt) not in line)
 
 
@@ -96,7 +156,7 @@ def test_the_command_it_names_does_what_it_says(spoilt: Path) -> None:
     before, after = lines_of(spoilt / "train.de"), lines_of(spoilt / "clean" / "train.de")
     before[8] = "Es regnet über der Brücke."
     assert after == [line for number, line in enumerate(before, 1) if number not in (13, 107)]
-    assert "1,498 pairs left, examined again: healthy." in done.lines[-1]
+    assert "1,498 pairs left, examined again: healthy. Next:" in done.lines
     again = run(*corpus(spoilt / "clean"), "--keep", "copy")
     assert again.code == 0
     assert run(*corpus(spoilt / "clean"), "--fix", spoilt / "clean").code == 2  # not over what is there
@@ -117,7 +177,7 @@ def test_json(spoilt: Path) -> None:
         "duplicate": [107],
     }
     assert faults["mojibake"]["examples"] == [
-        {"line": 9, "side": "target", "source": "It rains.", "target": "Es regnet Ã¼ber der BrÃ¼cke."}
+        {"line": 9, "side": "target", "source": "It rains.", "target": "Es regnet Ã¼ber der BrÃ¼cke.", "other": None}
     ]
     assert said["fixed"]["dropped"] == {"blank": 1, "copy": 1, "duplicate": 1}
     assert said["fixed"]["repaired"] == {"mojibake": 1, "control": 1}
@@ -174,5 +234,5 @@ def test_wrong_usage(more: list[str], code: int, message: str, folder: Path) -> 
 
 def test_one_file_alone(folder: Path) -> None:
     done = run("doctor", "--source", folder / "train.en")
-    assert done.code == 1 and "where is its other language?" in done.err
+    assert done.code == 2 and "has no translation" in done.err
     assert run("doctor", "--source", "-", "--target", folder / "train.de").code == 1

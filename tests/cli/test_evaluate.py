@@ -10,20 +10,21 @@ import torch
 
 from heed.cli.main import main
 from heed.run import RunFolder
-from tests.cli.conftest import Trained, heed, write_lines
+from tests.cli.conftest import Trained, heed, on_a_terminal, write_lines
 
 
-def perplexity_by_hand(run: Path, sources: list[str], references: list[str]) -> float:
-    """One pair at a time, one token at a time."""
-    folder = RunFolder.open(run)
-    model, total, count = folder.load_model(), 0.0, 0
+def perplexity_by_hand(runs: list[Path], sources: list[str], references: list[str]) -> float:
+    """One pair at a time, one token at a time; the probability is the models' mean."""
+    folder = RunFolder.open(runs[0])
+    models, total, count = [RunFolder.open(run).load_model() for run in runs], 0.0, 0
     for source, reference in zip(sources, references, strict=True):
         src = torch.tensor([[*folder.tokenizer.encode(source).ids, 1]])
         target = [*folder.tokenizer.encode(reference).ids, 1]
         for i, gold in enumerate(target):
             with torch.inference_mode():
-                logits = model(src, torch.tensor([[0, *target[:i]]]))[0, -1].double()
-            total -= float(logits[gold] - torch.logsumexp(logits, 0))
+                inputs = torch.tensor([[0, *target[:i]]])
+                probabilities = [model(src, inputs)[0, -1].double().softmax(0)[gold] for model in models]
+            total -= math.log(sum(probabilities) / len(models))
             count += 1
     return math.exp(total / count)
 
@@ -39,27 +40,53 @@ def test_scores_with_signatures_and_perplexity(trained: Trained, corpus: Path, t
     assert found["lines"] == len(hypotheses) == len(references) == 12
 
     scores = {one["name"]: one for one in found["scores"]}
-    assert len(scores) == 3
+    assert scores.keys() == {"BLEU", "chrF2", "exact", "CER", "WER"}
     bleu = next(one for name, one in scores.items() if name == "BLEU")
     chrf = next(one for name, one in scores.items() if name.startswith("chrF"))
     value = next(key for key in ("score", "value") if key in bleu)
     assert bleu[value] == pytest.approx(sacrebleu.corpus_bleu(hypotheses, [references]).score)
     assert chrf[value] == pytest.approx(sacrebleu.corpus_chrf(hypotheses, [references]).score)
+    right = [one == two for one, two in zip(hypotheses, references, strict=True)]
+    assert scores["exact"]["score"] == pytest.approx(100 * sum(right) / 12)
 
     checkpoint = json.loads((trained.path / "best.json").read_text())["checkpoint"]
     weights = (trained.path / "checkpoints" / checkpoint / "model.safetensors").read_bytes()
     made_by = f"beam:3|alpha:0.6|checkpoint:{checkpoint}|model:{hashlib.sha256(weights).hexdigest()[:12]}"
     assert all(made_by in one["signature"] for one in scores.values())
-    assert found["perplexity"] == pytest.approx(perplexity_by_hand(trained.path, sources, references), rel=1e-4)
+    assert found["perplexity"] == pytest.approx(perplexity_by_hand([trained.path], sources, references), rel=1e-4)
 
 
 def test_lines_for_people_and_a_reference_from_standard_input(trained: Trained, corpus: Path) -> None:
     options = ["--source", str(corpus / "valid.src"), "--reference", "-", "--baseline", str(corpus / "valid.src")]
     done = heed("evaluate", "--model", trained.path, *options, given=(corpus / "valid.tgt").read_bytes())
     assert done.code == 0, done.err
-    for name in ("BLEU", "chrF2", "paperBLEU"):
-        assert re.search(rf"^{name}\|\S+\|beam:4\|alpha:0\.6\|\S+ = [\d.]+ \[", done.out, re.MULTILINE), name
+    for name in ("BLEU", "chrF2", "exact", "CER", "WER"):
+        line = rf"^{name} = [\d.]+ \[.* {name}\|\S+\|beam:4\|alpha:0\.6\|"
+        assert re.search(line, done.out, re.MULTILINE), name
+    assert "paperBLEU" not in done.out  # nobody said which language this is
     assert re.search(r"^perplexity = \d+\.\d{4}$", done.out, re.MULTILINE)
+
+
+def test_on_a_terminal_there_is_a_table(trained: Trained, corpus: Path) -> None:
+    options = ["--source", corpus / "valid.src", "--reference", corpus / "valid.tgt", "--resamples", 100]
+    shown = on_a_terminal("evaluate", "--model", trained.path, *options)
+    assert max(map(len, shown)) <= 80
+    rows = [line.split() for line in shown[1 : shown.index("")]]
+    assert [row[0] for row in rows] == ["BLEU", "chrF2", "exact", "CER", "WER", "perplexity"]
+    sources, references = ((corpus / f"valid.{side}").read_text().splitlines() for side in ("src", "tgt"))
+    assert float(rows[-1][1]) == pytest.approx(perplexity_by_hand([trained.path], sources, references), abs=0.006)
+
+
+def test_perplexity_of_several_models_is_the_ensembles(
+    trained: Trained, second: Trained, corpus: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = ["--source", corpus / "valid.src", "--reference", corpus / "valid.tgt", "--json", "--resamples", 0]
+    assert evaluated(trained, "--model", second.path, *files) == 0
+    found = json.loads(capsys.readouterr().out)["perplexity"]
+    sources, references = ((corpus / f"valid.{side}").read_text().splitlines() for side in ("src", "tgt"))
+    expected = perplexity_by_hand([trained.path, second.path], sources, references)
+    assert found == pytest.approx(expected, rel=1e-4)
+    assert found != pytest.approx(perplexity_by_hand([trained.path], sources, references), rel=1e-2)
 
 
 def evaluated(trained: Trained, *arguments: object) -> int:
@@ -74,7 +101,7 @@ def test_pairs_over_the_limit_are_translated_but_not_in_the_perplexity(
     assert evaluated(trained, "--source", source, "--reference", reference, "--json", "--resamples", 0) == 0
     out, err = capsys.readouterr()
     assert err == "perplexity leaves out 1 pairs longer than the model's limit\n"
-    expected = perplexity_by_hand(trained.path, ["a b c d", ""], ["d c b a", ""])
+    expected = perplexity_by_hand([trained.path], ["a b c d", ""], ["d c b a", ""])
     assert json.loads(out)["perplexity"] == pytest.approx(expected, rel=1e-4)
 
     write_lines(source, ["a b " * 60])

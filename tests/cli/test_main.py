@@ -1,3 +1,6 @@
+import contextlib
+import os
+import pty
 import re
 import shlex
 import subprocess
@@ -7,9 +10,11 @@ from pathlib import Path
 import pytest
 
 import heed
-from heed.cli.main import VERBS, build_parser, main
+from heed.cli.main import GROUPS, VERBS, build_parser, main
+from tests.cli.conftest import COMMAND, ENVIRONMENT
 from tests.cli.conftest import heed as run_heed
 
+PAGES = [[], *([verb] for verb in VERBS), *(["bench", kind] for kind in ("train", "translate", "prepare"))]
 OPERATORS = {"|", "<", ">", ">>"}
 
 
@@ -26,9 +31,17 @@ def examples_in(text: str) -> list[str]:
     return [line.strip() for line in below.splitlines()]
 
 
-@pytest.mark.parametrize("verb", ["", *VERBS])
-def test_every_help_ends_in_examples_that_would_run(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
-    examples = examples_in(help_of(capsys, *([verb] if verb else [])))
+@pytest.mark.parametrize("page", PAGES, ids=" ".join)
+def test_every_help_fits_a_terminal_of_80_columns(
+    page: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert [line for line in help_of(capsys, *page).splitlines() if len(line) >= 80] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=" ".join)
+def test_every_help_ends_in_examples_that_would_run(page: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    examples = examples_in(help_of(capsys, *page))
     assert len(examples) >= 2
     parser = build_parser()
     used = []
@@ -40,20 +53,29 @@ def test_every_help_ends_in_examples_that_would_run(verb: str, capsys: pytest.Ca
         ours = [command[1:] for command in commands if command[:1] == ["heed"]]
         assert ours, example
         used += [parser.parse_args(arguments).verb for arguments in ours]
-    assert not verb or verb in used
+    assert not page or page[0] in used
 
 
-def test_the_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_names_every_verb_once_in_groups(capsys: pytest.CaptureFixture[str]) -> None:
     text = help_of(capsys)
+    assert re.findall(r"^(\w[\w ]+):$", text, re.MULTILINE) == [*GROUPS, "other options", "examples"]
     for verb, module in VERBS.items():
-        assert re.search(rf"^    {verb}\s+{re.escape(module.HELP[:20])}", text, re.MULTILINE)
+        assert len(re.findall(rf"^  {verb}  +{re.escape(module.HELP[:20])}", text, re.MULTILINE)) == 1
+
+
+@pytest.mark.parametrize("page", [[], ["train"], ["bench", "train"]], ids=" ".join)
+def test_help_is_a_command_too(page: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["help", *page])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == help_of(capsys, *page)
 
 
 def test_every_verb_has_its_file() -> None:
     folder = Path(heed.__file__).parent / "cli"
     assert {file.stem for file in folder.glob("*.py")} == {
         *(name.replace("-", "_") for name in VERBS),
-        *("__init__", "main", "progress", "startup", "terminal"),
+        *("__init__", "main", "progress", "startup", "terminal", "usage"),
     }
 
 
@@ -64,15 +86,87 @@ def test_the_command_and_the_module_are_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [[], ["translat"], ["train", "--sauce", "x"], ["translate"], ["translate", "--model", "x", "--beam", "y"]],
+    ("command", "complaint"),
+    [
+        ("train --sorce a.en --target b.de", "heed train: unknown option --sorce; did you mean --source?"),
+        ("train --sorce=a.en", "heed train: unknown option --sorce; did you mean --source?"),
+        ("train --valid_source a", "heed train: unknown option --valid_source; did you mean --valid-source?"),
+        ("train --max-steps 5", "heed train: unknown option --max-steps; it is a setting: --set train.max_steps=5"),
+        ("train --max_steps=5", "heed train: unknown option --max_steps; it is a setting: --set train.max_steps=5"),
+        ("train --seed --out x", "heed train: unknown option --seed; it is a setting: --set train.seed=..."),
+        (
+            "train --batch-token 9",
+            "heed train: unknown option --batch-token; did you mean --set train.batch_tokens=...?",
+        ),
+        ("train --qqq 9", "heed train: unknown option --qqq"),
+        ("check-resume --beam 2", "heed check-resume: unknown option --beam; it is a setting: --set decode.beam=2"),
+        ("bench train --roundz 2", "heed bench train: unknown option --roundz; did you mean --rounds?"),
+        ("export --max-steps 5", "heed export: unknown option --max-steps"),
+        ("translate --model M in.txt", "heed translate: in.txt: not expected here; use --input in.txt"),
+        ("doctor --source a.en a.de", "heed doctor: a.de: not expected here; use --target a.de"),
+        ("shortlist --model M x", "heed shortlist: x: not expected here; it belongs to no option"),
+        ("train a.toml b.toml", "heed train: b.toml: not expected here; only config comes without an option"),
+        ("trian", 'heed: unknown command "trian"; did you mean train?'),
+        ("trian --source x", 'heed: unknown command "trian"; did you mean train?'),
+        ("help trian", 'heed: unknown command "trian"; did you mean train?'),
+        ("bench trian", 'heed bench: unknown command "trian"; did you mean train?'),
+        ("frobnicate", f'heed: unknown command "frobnicate"; there are: {", ".join(VERBS)}'),
+        ("--foo", "heed: unknown option --foo"),
+        ("translate", "heed translate: the following arguments are required: --model"),
+        ("translate --model x --beam y", "heed translate: argument --beam: invalid int value: 'y'"),
+    ],
 )
+def test_wrong_usage_names_the_verb_and_what_was_meant(
+    command: str, complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(command.split()) == 2
+    shown = capsys.readouterr()
+    assert shown.err.splitlines()[0] == complaint
+    assert shown.err.splitlines()[1] == f"see {complaint.split(':')[0]} --help"
+    assert shown.out == ""
+
+
+@pytest.mark.parametrize("arguments", [[], ["translat"], ["train", "--sauce", "x"], ["train", "--set", "x"]])
 def test_wrong_usage_is_2(arguments: list[str]) -> None:
     done = run_heed(*arguments)
-    assert done.code == 2
-    assert done.err.startswith("usage: heed")
-    assert done.out == ""
-    assert "Traceback" not in done.err
+    assert (done.code, done.out) == (2, "")
+    assert done.err and "Traceback" not in done.err
+
+
+def test_values_that_look_like_options_are_values() -> None:
+    args = build_parser().parse_args(["translate", "--model", "x", "--alpha", "-1", "--input", "-"])
+    assert (args.alpha, args.input) == (-1.0, "-")
+    assert build_parser().parse_args(["train", "--sour", "a", "--", "--strange.toml"]).config == Path("--strange.toml")
+
+
+# --- errors on a terminal ---------------------------------------------------------------------------------
+
+
+def on_a_terminal(*arguments: str, **environment: str) -> str:
+    """What the command shows on a terminal."""
+    ours, theirs = pty.openpty()
+    with open(ours, "rb", buffering=0) as screen:
+        process = subprocess.Popen([COMMAND, *arguments], stderr=theirs, env={**ENVIRONMENT, **environment})
+        os.close(theirs)
+        seen = b""
+        with contextlib.suppress(OSError):  # Linux says so when the other side is closed
+            while block := screen.read(65536):
+                seen += block
+        assert process.wait(60) == 2
+    return seen.decode()
+
+
+def test_errors_are_red_where_colours_are_shown() -> None:
+    wrong = ("export", "--model", "m\x1b[5m", "--to", "huggingface", "--out", "/tmp")
+    said = "heed export: --out /tmp: exists already; give the name of a new folder"
+    assert on_a_terminal(*wrong) == f"\x1b[31m{said}\x1b[0m\r\n"
+    assert on_a_terminal(*wrong, NO_COLOR="1") == on_a_terminal(*wrong, TERM="dumb") == f"{said}\r\n"
+    assert run_heed(*wrong).err == f"{said}\n"
+
+
+def test_what_a_terminal_would_act_on_is_spelt_out(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--source", "a\x1b[5m\x9b\x07", "--target", "b"]) == 1
+    assert capsys.readouterr().err.startswith("heed doctor: a\\x1b[5m\\x9b\\x07: no such file")
 
 
 def test_debug_shows_where_an_error_came_from() -> None:

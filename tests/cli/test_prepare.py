@@ -106,7 +106,7 @@ def test_learning_from_some_of_the_lines(text: Path, tmp_path: Path) -> None:
         (["--tokenizer", "t", "--learn-lines", 5], 2, "--tokenizer that there is one already"),
         (["--tokenizer", "t", "--vocab-size", 5], 2, "not allowed with argument"),
         (["--preset", "huge"], 2, "huge"),
-        (["--vocab-size", 100], 1, "a vocabulary of 100 is too small"),
+        (["--vocab-size", 100], 2, "text.vocab_size = 100: must be at least 260"),
         (["--tokenizer", "missing.model"], 1, "missing.model: no such sentencepiece model"),
     ],
 )
@@ -134,17 +134,16 @@ def test_a_signal_stops_it_and_leaves_nothing(tmp_path: Path, text: Path, number
     lines = random_lines(3, 2_000) * 100
     large = [write_lines(tmp_path / name, lines) for name in ("large.en", "large.de")]
     model = tmp_path / "small" / "tokenizer.model"
-    process = started(
-        *("prepare", "--source", large[0], "--target", large[1], "--out", tmp_path / "x"),
-        *("--tokenizer", model, "--processes", 2),
-        start_new_session=True,  # so that the signal goes to all of them, as from a terminal
-    )
-    while not (workers := children(process.pid)):
-        assert process.poll() is None
-        time.sleep(0.01)
-    time.sleep(0.2)
-    os.killpg(process.pid, number)
-    out, err = process.communicate(timeout=30)
+    words = ["prepare", "--source", large[0], "--target", large[1], "--out", tmp_path / "x"]
+    words += ["--tokenizer", model, "--processes", 2]
+    # In a session of its own, so that the signal goes to all of them, as from a terminal.
+    with started(*words, start_new_session=True) as process:
+        while not (workers := children(process.pid)):
+            assert process.poll() is None
+            time.sleep(0.01)
+        time.sleep(0.2)
+        os.killpg(process.pid, number)
+        out, err = process.communicate(timeout=30)
     assert (process.returncode, out, err) == (130, b"", b"heed prepare: stopped\n")
     assert not any(map(is_running, workers))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["large.de", "large.en", "small"]

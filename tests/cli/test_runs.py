@@ -45,12 +45,11 @@ def folder(trained: Trained, train_arguments: list[object], tmp_path_factory: py
     assert done.code == 0, done.err
     for name, number in (("interrupted", signal.SIGTERM), ("died", signal.SIGKILL)):
         run = runs / "a" / "b" / name
-        process = started(
-            *train_arguments, "--out", run, *settings(train__max_steps=100_000), stderr=subprocess.DEVNULL
-        )
-        wait_for_step(run, process, 30)
-        process.send_signal(number)
-        process.communicate(timeout=60)
+        words = [*train_arguments, "--out", run, *settings(train__max_steps=100_000)]
+        with started(*words, stderr=subprocess.DEVNULL) as process:
+            wait_for_step(run, process, 30)
+            process.send_signal(number)
+            process.communicate(timeout=60)
     return runs
 
 
@@ -76,7 +75,8 @@ def test_every_state_and_its_numbers(folder: Path) -> None:
     one = found["finished"]
     assert one["path"] == str(folder / "finished")
     assert one["step"] == one["max_steps"] == MINUTE["train.max_steps"]
-    assert one["best_bleu"] == json.loads((folder / "finished" / "best.json").read_text())["bleu"]
+    assert one["metric"] == "bleu"
+    assert one["best"] == one["best_bleu"] == json.loads((folder / "finished" / "best.json").read_text())["bleu"]
     own = [event for event in recorded(folder / "finished", "validation") if str(event["of"]).startswith("step")]
     assert one["valid_perplexity"] == own[-1]["perplexity"]
     assert one["train_perplexity"] == recorded(folder / "finished", "step")[-1]["perplexity"]
@@ -110,12 +110,12 @@ def test_the_table(folder: Path) -> None:
     done = heed("runs", folder)
     assert done.code == 0 and done.err == ""
     header, *rows = (re.split(r"\s{2,}", line.strip()) for line in done.lines)
-    assert header == ["run", "step", "BLEU", "ppl", "size", "last activity", "state"]
+    assert header == ["run", "step", "best", "ppl", "size", "last activity", "state"]
     assert [Path(row[0]).name for row in rows] == ["died", "interrupted", "early", "finished"]  # by folder
     finished = dict(zip(header, rows[-1], strict=True))
     assert finished["run"] == str(folder / "finished")
     assert finished["step"] == "40/40"
-    assert finished["BLEU"] == f"{json.loads((folder / 'finished' / 'best.json').read_text())['bleu']:.2f}"
+    assert finished["best"] == f"BLEU {json.loads((folder / 'finished' / 'best.json').read_text())['bleu']:.2f}"
     assert finished["state"] == "finished"
 
 

@@ -2,13 +2,16 @@ import argparse
 import gzip
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from heed.cli import score
+from heed.cli.main import main
 from heed.errors import ConfigError, DataError
+from tests.cli.conftest import on_a_terminal
 
 REFERENCE = ["Das Haus steht am See .", "Der Hund schläft heute lange .", "Wir sehen uns morgen früh ."]
 GOOD = ["Das Haus steht am See .", "Der Hund schläft heute lange .", "Wir sehen uns heute früh ."]
@@ -37,19 +40,52 @@ def printed_json(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     return found
 
 
-def test_prints_three_scores_with_signature_and_interval(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_number_comes_before_the_signature(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--hypotheses", "good", "--reference", "reference") == 0
     out, err = capsys.readouterr()
     assert err == ""
-    bleu, chrf, paper = out.splitlines()
-    assert bleu.startswith("BLEU|nrefs:1|bs:1000|seed:12345|case:mixed|eff:no|tok:13a|smooth:exp|version:")
-    assert chrf.startswith("chrF2|nrefs:1|bs:1000|")
-    assert paper.startswith("paperBLEU|nrefs:1|bs:1000|seed:12345|case:mixed|punct:ascii|tok:moses-de|")
-    for line in (bleu, chrf, paper):
-        value, interval = line.split(" = ", 1)[1].split("] ")[0].rstrip("]").split(" [")
-        low, high = (float(end) for end in interval.split(", "))
-        assert low <= float(value) <= high
-    assert bleu.endswith("hyp_len = 18 ref_len = 18)")
+    bleu, chrf, exact, cer, wer = out.splitlines()
+    assert " BLEU|nrefs:1|bs:1000|seed:12345|case:mixed|eff:no|tok:13a|smooth:exp|version:" in bleu
+    assert " chrF2|nrefs:1|bs:1000|" in chrf
+    assert "hyp_len = 18 ref_len = 18) " in bleu
+    for line, name in zip((bleu, chrf, exact, cer, wer), ("BLEU", "chrF2", "exact", "CER", "WER"), strict=True):
+        match = re.match(rf"{name} = ([\d.]+) \[([\d.]+), ([\d.]+)\] .*{name}\|nrefs:1\|bs:1000\|", line)
+        assert match, line
+        value, low, high = (float(number) for number in match.groups())
+        assert low <= value <= high
+    # Two lines of three are right. `heute` for `morgen` is one word of 18, and 5 characters of 80: four substituted
+    # before the common e, and an n missing after it.
+    assert exact.startswith("exact = 66.67 ") and wer.startswith("WER = 5.56 ") and cer.startswith("CER = 6.25 ")
+
+
+def test_on_a_terminal_there_is_a_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = ["--hypotheses", "good", "--reference", "reference", "--baseline", "poor", "--target-language", "de"]
+    shown = on_a_terminal("score", *files)
+    assert max(map(len, shown)) <= 80
+    run(*files, "--json")
+    found = printed_json(capsys)
+    header, *rows = shown[: shown.index("")]
+    assert header.split() == ["score", "95", "%", "interval"]
+    for row, one in zip(rows, found["scores"], strict=True):
+        match = re.fullmatch(r"(\w+) +([\d.]+)  \[ *([\d.]+), +([\d.]+)\](  lower is better)?", row)
+        assert match, row
+        assert match.groups()[:2] == (one["name"], f"{one['score']:.2f}")
+        assert float(match[3]) == pytest.approx(one["confidence"]["low"], abs=0.0051)
+        assert float(match[4]) == pytest.approx(one["confidence"]["high"], abs=0.0051)
+        assert bool(match[5]) is one["lower_is_better"]
+    rest = shown[shown.index("") + 1 :]
+    header, *rows = (re.split(r"\s{2,}", line.strip()) for line in rest[: rest.index("")])
+    assert header == ["score", "baseline", "difference", "p"]
+    assert [row[0] for row in rows] == ["BLEU", "chrF2", "paperBLEU", "exact", "CER", "WER"]
+    assert all(row[-1] == "better" for row in rows)
+    signatures = "".join(line.removeprefix("  ") for line in rest[rest.index("") + 1 :])
+    for one in found["scores"]:
+        assert f"{one['name']}|{one['signature']}" in signatures
+
+
+def test_a_table_without_intervals(folder: Path) -> None:
+    shown = on_a_terminal("score", "--hypotheses", "good", "--reference", "reference", "--resamples", "0")
+    assert [line.split() for line in shown[:2]] == [["score"], ["BLEU", "79.98"]]
 
 
 def test_hypotheses_from_standard_input(
@@ -68,29 +104,38 @@ def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = printed_json(capsys)
     assert list(found) == ["hypotheses", "references", "lines", "scores"]
     assert (found["hypotheses"], found["references"], found["lines"]) == ("good", ["reference"], 3)
-    assert [one["name"] for one in found["scores"]] == ["BLEU", "chrF2", "paperBLEU"]
+    assert [one["name"] for one in found["scores"]] == ["BLEU", "chrF2", "exact", "CER", "WER"]
     # Of 18 words 17 agree, of 15 pairs 13, of 12 triples 9, of 9 runs of four 6.
-    assert found["scores"][0]["correct"] == found["scores"][2]["correct"] == [17, 13, 9, 6]
+    assert found["scores"][0]["correct"] == [17, 13, 9, 6]
     assert found["scores"][0]["score"] == pytest.approx(100 * (17 / 18 * 13 / 15 * 9 / 12 * 6 / 9) ** 0.25)
+
+
+def test_paper_bleu_is_for_a_language(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run("--hypotheses", "good", "--reference", "reference", "--target-language", "de", "--json")
+    paper = printed_json(capsys)["scores"][2]
+    assert paper["name"] == "paperBLEU"
+    assert "|punct:ascii|tok:moses-de|" in paper["signature"]
+    assert paper["correct"] == [17, 13, 9, 6]
 
 
 def test_baseline(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run("--hypotheses", "good", "--reference", "reference", "--baseline", "poor")
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split("|")[0] for line in lines] == ["BLEU", "chrF2", "paperBLEU"] * 2
-    assert all(" against " in line and " p = " in line for line in lines[3:])
+    assert [line.split(" = ")[0] for line in lines] == ["BLEU", "chrF2", "exact", "CER", "WER"] * 2
+    assert all(" against " in line and " p = " in line and "significantly better" in line for line in lines[5:])
 
     run("--hypotheses", "good", "--reference", "reference", "--baseline", "poor", "--json")
     found = printed_json(capsys)
     assert found["baseline"] == "poor"
     for one, test in zip(found["scores"], found["comparisons"], strict=True):
         assert (test["name"], test["score"]) == (one["name"], one["score"])
-        assert test["difference"] == test["score"] - test["baseline"] > 0
+        assert test["difference"] == test["score"] - test["baseline"]
+        assert (test["difference"] < 0) is test["lower_is_better"]
 
 
 def test_baseline_that_is_the_same(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run("--hypotheses", "good", "--reference", "reference", "--baseline", "good", "--json")
-    assert [test["p_value"] for test in printed_json(capsys)["comparisons"]] == [1, 1, 1]
+    assert [test["p_value"] for test in printed_json(capsys)["comparisons"]] == [1] * 5
 
 
 def test_several_references_and_gzip(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,17 +144,17 @@ def test_several_references_and_gzip(folder: Path, capsys: pytest.CaptureFixture
     run("--hypotheses", "good", "--reference", "reference", "--reference", "second.gz", "--json")
     found = printed_json(capsys)
     assert found["references"] == ["reference", "second.gz"]
-    assert [one["score"] for one in found["scores"]] == pytest.approx([100, 100, 100])
+    assert [one["score"] for one in found["scores"]] == pytest.approx([100, 100, 100, 0, 0])
     assert all("nrefs:2" in one["signature"] for one in found["scores"])
 
 
 def test_settings_reach_the_metrics(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = ["--hypotheses", "good", "--reference", "reference"]
     run(*files, "--target-language", "en", "--tokenize", "char", "--resamples", "0", "--json")
-    bleu, chrf, paper = printed_json(capsys)["scores"]
+    bleu, chrf, paper, *_ = printed_json(capsys)["scores"]
     assert "|tok:char|" in bleu["signature"]
     assert "|tok:moses-en|" in paper["signature"]
-    assert not any("confidence" in one for one in (bleu, chrf, paper))
+    assert not any("confidence" in one for one in (bleu, chrf, paper, *_))
     run(*files, "--resamples", "200", "--json")
     assert all("|bs:200|" in one["signature"] for one in printed_json(capsys)["scores"])
 
@@ -151,10 +196,13 @@ def test_impossible_settings(folder: Path) -> None:
         run(*files, "--baseline", "poor", "--resamples", "0")
 
 
-def test_help(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("verb", ["score", "evaluate", "runs", "plot"])
+def test_help_fits_80_columns(verb: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit) as ended:
-        run("--help")
+        main([verb, "--help"])
     assert ended.value.code == 0
     out = capsys.readouterr().out
-    assert out.count("heed score --") == 2
-    assert "\n" not in score.HELP
+    assert max(map(len, out.splitlines())) <= 80
+    assert out.count(f"  heed {verb}") >= 2  # examples
+    assert ("paperBLEU" in out) is (verb in ("score", "evaluate"))  # and how to ask for it

@@ -9,12 +9,17 @@ import struct
 import subprocess
 import termios
 import time
+from dataclasses import fields, is_dataclass
 from fcntl import ioctl
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 import safetensors.numpy
+import torch
 
+from heed.cli.main import main
+from heed.config import Config
 from tests.cli.conftest import Trained, TrainRun, heed, letters, settings, started, write_lines
 
 
@@ -118,11 +123,12 @@ def test_on_a_terminal_there_is_a_bar(train_arguments: list[object], tmp_path: P
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
     assert b"\x1b[" in seen
     assert "━" in text
-    bars = re.findall(r"20/20 [^\r\n]*loss [\d.]+ ppl [\d.e+]+ lr \S+ [\d,]+ tok/s [^\r\n]* left", text)
+    bars = re.findall(r"20/20 [^\r\n]*loss +[\d.]+ ppl +[\d.e+]+ +[\d,]+ tok/s [^\r\n]* left", text)
     assert bars and max(map(len, bars)) <= 80
     assert text.index("done after 20 steps") > text.rindex("tok/s")  # what is said last stands last
     assert "tokens/s" not in text  # no plain lines beside the bar
     assert "validation at step 20: perplexity" in text
+    assert re.search(r"20/20 [^\r\n]*validating \.\.\.", text)
     assert [event["step"] for event in events_of(tmp_path / "run") if event["event"] == "step"] == [10, 20]
 
 
@@ -166,10 +172,10 @@ def test_ctrl_c_saves_and_resuming_ends_as_if_nothing_had_happened(
     names += ("valid_source", "valid.src"), ("valid_target", "valid.tgt")
     toml = 'preset = "tiny"\n[data]\n' + "".join(f'{key} = "{corpus / name}"\n' for key, name in names)
     (tmp_path / "run.toml").write_text(toml + "[train]\nmax_steps = 7\nadam_epsilon = 1e-9\n", encoding="utf-8")
-    process = started("train", tmp_path / "run.toml", "--out", tmp_path / "run", *settings(**changes))
-    seen = lines_until(process, b"step 3/150")
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    with started("train", tmp_path / "run.toml", "--out", tmp_path / "run", *settings(**changes)) as process:
+        seen = lines_until(process, b"step 3/150")
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
     said = (seen + err).decode()
     assert process.returncode == 130, said
     assert out == b""
@@ -262,7 +268,7 @@ def test_settings_that_cannot_be(files: Path) -> None:
     ("arguments", "complaint"),
     [
         (["--preset", "tinny", "--out", "x"], 'unknown preset "tinny"; did you mean "tiny"?'),
-        (["--source", "a", "--target", "b"], "where to? Name a new run folder with --out"),
+        (["--source", "a", "--target", "b"], "--out is missing; name a new run folder"),
         (["absent.toml", "--out", "x"], "absent.toml: no such file"),
         (["--set", "max_steps=5", "--out", "x"], "write it as section.key=value"),
         (["--source", "a", "--valid-target", "b", "--out", "x"], "data.valid_source, is missing"),
@@ -270,6 +276,66 @@ def test_settings_that_cannot_be(files: Path) -> None:
 )
 def test_usage_that_cannot_be(arguments: list[str], complaint: str) -> None:
     refused(heed("train", *arguments), 2, complaint)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "complaint"),
+    [
+        ("a.en", "A man rides.\n", "a.en: not TOML; text goes to --source"),
+        ("x.toml", "preset = tiny\n", 'x.toml: line 1: text needs quotes; write preset = "tiny"'),
+        ("x.toml", "[train]\nlearning_rate_factor = inf\n", "train.learning_rate_factor = inf: must be finite"),
+        ("x.toml", "[text]\ncharacter_coverage = 0.9\n", "text.character_coverage = 0.9: must be at least 0.98"),
+    ],
+)
+def test_config_files_that_cannot_be(
+    tmp_path: Path, name: str, content: str, complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    assert main(["train", str(tmp_path / name), "--out", str(tmp_path / "run")]) == 2
+    assert complaint in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_training_without_a_preset_names_smaller_ones(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    absent = ["train", "--source", str(tmp_path / "a"), "--target", str(tmp_path / "b"), "--out", str(tmp_path / "run")]
+    assert main(absent) == 1
+    said = capsys.readouterr().err
+    assert ("no --preset: this is the paper's base model" in said) == (not torch.cuda.is_available())
+    assert all(len(line) < 80 for line in said.splitlines()[:-1])
+    assert main([*absent, "--preset", "base"]) == 1
+    assert "no --preset" not in capsys.readouterr().err
+
+
+# --- settings ---------------------------------------------------------------------------------------------
+
+
+def test_every_setting_is_shown_with_its_value_and_meaning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.toml").write_text('preset = "tiny"\n[model]\nnorm = "pre"\n', encoding="utf-8")
+    command = ["train", str(tmp_path / "x.toml"), "--set", "train.seed=7", "--settings"]
+    assert main(command) == 0
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) < 80
+    for line in ("* model.d_model = 128 ", '* model.norm = "pre" ', "* train.seed = 7 ", "  decode.beam = 4 "):
+        assert f"\n{line}" in text
+    assert main([*command, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["preset"] == "tiny"
+    made = {f"{section}.{key}" for section, kind in get_type_hints(Config).items() for key in vars_of(kind)}
+    assert found["settings"].keys() == made
+    assert (found["settings"]["train.seed"]["value"], found["settings"]["train.seed"]["default"]) == (7, 1)
+    for key, setting in found["settings"].items():
+        assert setting["meaning"], key
+        assert f" {key} = " in text
+        assert setting["meaning"] in re.sub(r"\s+", " ", text)
+
+
+def vars_of(kind: type) -> list[str]:
+    return [field.name for field in fields(kind)] if is_dataclass(kind) else []
+
+
+def test_json_is_for_settings_only(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--json", "--out", "x"]) == 2
+    assert "--json goes with --settings" in capsys.readouterr().err
 
 
 def test_nothing_to_train_on(tmp_path: Path) -> None:
@@ -310,8 +376,8 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert (
         "warning: not trained on: 2 pairs with a blank side (lines 4, 8); "
-        "1 pairs longer than 60 pieces (model.max_length) (lines 12)\n"
+        "1 pair longer than 60 pieces (model.max_length) (line 12)\n"
     ) in done.err
-    assert "warning: not validated on: 1 pairs longer than 60 pieces\n" in done.err
+    assert "warning: not validated on: 1 pair longer than 60 pieces\n" in done.err
     assert "warning: 5 of 6 validation pairs stand in the training text too" in done.err
     assert len([event for event in events_of(tmp_path / "run") if event["event"] == "warning"]) == 3

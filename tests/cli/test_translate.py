@@ -1,19 +1,31 @@
+import gzip
 import json
 import math
 import os
+import pty
 import re
 import select
 import shutil
 import signal
+import stat
+import struct
 import subprocess
+import termios
+import threading
 import time
+from collections.abc import Iterator
+from fcntl import ioctl
 from pathlib import Path
 
 import pytest
+import torch
 
-from heed.cli.main import main
+from heed.checkpoint import read_all_tensors, read_manifest, write_checkpoint
+from heed.cli.main import build_parser, main
+from heed.model.transformer import Transformer
+from heed.symbols import EOS, PAD, UNK
 from heed.translator import Translator, load
-from tests.cli.conftest import Done, Trained, heed, letters, started, write_lines
+from tests.cli.conftest import ENVIRONMENT, Done, Trained, heed, letters, started, write_lines
 
 HARD = [
     "a b c d",
@@ -41,6 +53,16 @@ def translator(trained: Trained) -> Translator:
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     return write_lines(tmp_path / "in", letters(9, 8))
+
+
+@pytest.fixture(params=[1, 2], ids=["1 thread", "2 threads"])
+def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """With several threads, batches are translated side by side, each in a thread of its own."""
+    monkeypatch.setitem(ENVIRONMENT, "OMP_NUM_THREADS", str(request.param))
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield
+    torch.set_num_threads(before)
 
 
 def translated(tmp_path: Path, run: Path, source: Path, *options: object) -> list[str]:
@@ -80,6 +102,26 @@ def test_many_lines_come_back_in_order(trained: Trained, translator: Translator)
 def test_no_input_is_no_output(trained: Trained) -> None:
     done = heed("translate", "--model", trained.path)
     assert (done.code, done.out, done.err) == (0, "", "")
+
+
+@pytest.mark.usefixtures("threads")
+def test_blank_lines_alone(trained: Trained, tmp_path: Path) -> None:
+    done = heed("translate", "--model", trained.path, "--engine", "torch", given="\n \n\n")
+    assert (done.code, done.out, done.err) == (0, "\n\n\n", "")
+    source = write_lines(tmp_path / "in", ["", "\u2028"])
+    for options in (["--greedy"], ["--sample"]):
+        assert translated(tmp_path, trained.path, source, "--engine", "torch", *options) == ["", ""]
+    found = translated(tmp_path, trained.path, source, "--engine", "torch", "--n-best", 2)
+    assert found == ["1\t0.0000\t", "2\t0.0000\t"]
+
+
+@pytest.mark.usefixtures("threads")
+def test_blank_lines_before_others(trained: Trained, source: Path, tmp_path: Path) -> None:
+    """More of them than are translated together."""
+    write_lines(source, [*[""] * 2_100, "a b c d"])
+    found = translated(tmp_path, trained.path, source, "--sample", "--json")
+    assert [json.loads(line)["text"] for line in found[:-1]] == [""] * 2_100
+    assert json.loads(found[-1])["line"] == 2_101
 
 
 def answer(process: subprocess.Popen[bytes], seconds: float = 60) -> bytes:
@@ -134,7 +176,7 @@ def test_ctrl_c_while_waiting_is_130(trained: Trained) -> None:
         answer(process)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 130
-        assert process.stderr.read() == b"heed translate: stopped\n"
+        assert process.stderr.read() == b"heed translate: stopped after 1 line\n"
         process.stdin.close()
 
 
@@ -219,6 +261,69 @@ def test_samples_are_reproducible(trained: Trained, source: Path, tmp_path: Path
     assert top == translated(tmp_path, trained.path, source, "--greedy")
 
 
+@pytest.mark.usefixtures("threads")
+def test_several_samples_of_a_line(trained: Trained, source: Path, tmp_path: Path) -> None:
+    done = heed("translate", "--model", trained.path, "--sample", "--n-best", 3, given=source.read_bytes())
+    assert done.code == 0, done.err
+    rows = [line.split("\t") for line in done.lines]
+    assert [int(row[0]) for row in rows] == [number for number in range(1, 9) for _ in range(3)]
+    for begin in range(0, len(rows), 3):
+        scores = [float(row[1]) for row in rows[begin : begin + 3]]
+        assert scores == sorted(scores, reverse=True)
+    assert len({row[2] for row in rows}) > 12
+    # A sample does not depend on its neighbours.
+    write_lines(source, source.read_text().splitlines()[:1])
+    assert translated(tmp_path, trained.path, source, "--sample", "--n-best", 3) == done.lines[:3]
+
+
+def test_a_translation_without_an_end_is_told_of(
+    trained: Trained, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_lines(source, letters(11, 40))
+    found = [json.loads(line) for line in translated(tmp_path, trained.path, source, "--greedy", "--json")]
+    without_end = [one["line"] for one in found if not one["finished"]]
+    assert 0 < len(without_end) < 40
+    said = [f"line {number}: the translation reached its length limit without an end" for number in without_end]
+    assert capsys.readouterr().err.splitlines() == said
+
+
+def search_without_early_stop(
+    model: Transformer, source: list[int], beam: int, alpha: float, limit: int
+) -> tuple[float, list[int]]:
+    """Beam search by plain passes: only `beam` finished hypotheses or the limit end it."""
+    live: list[tuple[float, list[int]]] = [(0.0, [])]
+    done: list[tuple[float, list[int]]] = []
+    src = torch.tensor([[*source, EOS]])
+    for length in range(1, limit + 1):
+        written = torch.tensor([[PAD, *ids] for _, ids in live])
+        logprobs = model(src.expand(len(live), -1), written)[:, -1].log_softmax(-1)
+        logprobs[:, [PAD, UNK]] = -math.inf
+        totals = logprobs + torch.tensor([[total] for total, _ in live], dtype=torch.float64)
+        best, places = totals.flatten().topk(2 * beam)
+        rows = [divmod(place, logprobs.size(1)) for place in places.tolist()]
+        several = [(total, live[row][1], symbol) for total, (row, symbol) in zip(best.tolist(), rows, strict=True)]
+        done += [(total / ((5 + length) / 6) ** alpha, ids) for total, ids, symbol in several[:beam] if symbol == EOS]
+        live = [(total, [*ids, symbol]) for total, ids, symbol in several if symbol != EOS][:beam]
+        if len(done) >= beam:
+            break
+    return max(done) if done else (live[0][0] / ((5 + limit) / 6) ** alpha, live[0][1])
+
+
+@pytest.mark.parametrize("alpha", [1.0, 3.0])
+def test_search_ends_only_when_no_hypothesis_can_win(trained: Trained, alpha: float) -> None:
+    """A large alpha lets a long hypothesis, now behind, overtake a short one."""
+    translator = load(trained.path)
+    model = translator.models[0].double()  # no near ties
+    texts = letters(11, 30)
+    for text, found in zip(texts, translator.translate(texts, beam=4, alpha=alpha), strict=True):
+        source = translator.tokenizer.encode(text).ids
+        with torch.no_grad():
+            score, ids = search_without_early_stop(model, source, 4, alpha, len(source) + 5)
+        assert found.score == pytest.approx(score, abs=1e-5)
+        assert found.pieces == translator.tokenizer.pieces(ids)
+
+
+@pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("options", [["--sample", "--json"], ["--n-best", 2], ["--prefixes"]])
 def test_portions_change_nothing(
     trained: Trained, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[object]
@@ -309,9 +414,26 @@ def test_the_vocabulary_of_another_run(copy: Path, tmp_path: Path) -> None:
     ("arguments", "code", "complaint"),
     [
         (["--checkpoint", "step-7"], 1, 'no checkpoint "step-7"; there are: best, last, average-00000040'),
-        (["--n-best", "9"], 1, "the 9 best of a beam of 4 cannot be had"),
-        (["--sample", "--temperature", "0"], 2, "temperature"),
-        (["--output", "absent/folder/out"], 1, "absent/folder/out: No such file or directory"),
+        (["--n-best", "9"], 2, "--n-best 9 needs a beam of at least 9 (beam is 4)"),
+        (["--greedy", "--n-best", "2"], 2, "--n-best 2 needs a beam of at least 2 (beam is 1)"),
+        (["--n-best", "0"], 2, "--n-best must be from 1 to 1,000, not 0"),
+        (["--beam", "0"], 2, "--beam must be from 1 to 1,000, not 0"),
+        (["--beam", "1000000000000"], 2, "--beam must be from 1 to 1,000, not 1000000000000"),
+        (["--alpha", "nan"], 2, "--alpha must be from 0 to 10, not nan"),
+        (["--alpha", "inf"], 2, "--alpha must be from 0 to 10, not inf"),
+        (["--alpha", "1e308", "--engine", "torch"], 2, "--alpha must be from 0 to 10, not 1e+308"),
+        (["--sample", "--temperature", "0"], 2, "--temperature must be from 0.001 to 1,000, not 0"),
+        (["--sample", "--temperature", "1e-300"], 2, "--temperature must be from 0.001 to 1,000, not 1e-300"),
+        (["--sample", "--top-k", "-1"], 2, "--top-k must be at least 1, or 0 for all, not -1"),
+        (["--sample", "--top-p", "2"], 2, "--top-p must be above 0 and at most 1, not 2"),
+        (["--temperature", "0.5"], 2, "--temperature goes with --sample"),
+        (["--top-k", "5"], 2, "--top-k goes with --sample"),
+        (["--top-p", "0.5"], 2, "--top-p goes with --sample"),
+        (["--seed", "5"], 2, "--seed goes with --sample"),
+        (["--sample", "--greedy"], 2, "--sample draws at random, --greedy searches; give one of them"),
+        (["--sample", "--beam", "4"], 2, "--sample draws at random, --beam 4 searches; give one of them"),
+        (["--output", "absent/folder/out"], 1, "absent/folder/out: there is no folder absent/folder"),
+        (["--output", "."], 1, ".: is a folder"),
         (["--input", "absent"], 1, "absent: no such file"),
     ],
 )
@@ -349,3 +471,241 @@ def test_what_is_read_is_not_written_over(trained: Trained, tmp_path: Path) -> N
     done = heed("evaluate", "--model", trained.path, "--source", text, "--reference", text, "--output", text)
     assert done.code == 2
     assert text.read_text(encoding="utf-8") == "a b\n"
+
+
+def test_evaluation_refuses_the_same(trained: Trained, source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = ["--source", str(source), "--reference", str(source)]
+    assert main(["evaluate", "--model", str(trained.path), *files, "--beam", "0"]) == 2
+    assert capsys.readouterr().err == "heed evaluate: --beam must be from 1 to 1,000, not 0\n"
+
+
+def test_a_prefix_longer_than_the_models_limit(trained: Trained, source: Path, tmp_path: Path) -> None:
+    prefixes = write_lines(tmp_path / "prefixes", ["a", "", "a b " * 9_000, *[""] * 5])
+    done = heed("translate", "--model", trained.path, "--input", source, "--prefixes", prefixes)
+    refused(done, "the prefix of text 3 has 18,000 pieces, the model's limit is 60; shorten it")
+
+
+@pytest.mark.parametrize(
+    ("engine", "method"),
+    [("auto", "--sample"), *((engine, f"--beam={n}") for engine in ("auto", "torch", "ctranslate2") for n in (1, 4))],
+)
+def test_weights_that_are_not_finite(
+    copy: Path, source: Path, capsys: pytest.CaptureFixture[str], engine: str, method: str
+) -> None:
+    best = copy / "checkpoints" / json.loads((copy / "best.json").read_text())["checkpoint"]
+    tensors, info = read_all_tensors(best), read_manifest(best)
+    tensors["model"]["embedding.weight"][5, 0] = math.nan
+    shutil.rmtree(best)
+    write_checkpoint(best, tensors, {key: value for key, value in info.items() if key not in ("sha256", "checksum")})
+    code = main(["translate", "--model", str(copy), "--input", str(source), "--engine", engine, method])
+    (line,) = capsys.readouterr().err.splitlines()
+    assert code == 1
+    assert line.startswith(f"heed translate: no finite score: the weights of {best} are not finite")
+
+
+# --- files to write ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--input", "absent"], ["--beam", "0"], ["--model", "absent"], ["--prefixes", "absent"], ["--input", "latin1"]],
+    ids=str,
+)
+def test_a_failure_leaves_the_old_output(
+    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_lines(tmp_path / "in", ["a b c d"])
+    (tmp_path / "latin1").write_bytes(b"gr\xfcn\n")
+    (tmp_path / "keep").write_bytes(b"old\n")
+    before = sorted(os.listdir())
+    model = ["--model", str(trained.path)]
+    assert main(["translate", *model, "--input", "in", "--output", "keep", *arguments]) in (1, 2)
+    assert Path("keep").read_bytes() == b"old\n"
+    assert sorted(os.listdir()) == before
+
+
+def test_a_failure_on_the_way_leaves_what_is_translated_beside_it(
+    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("heed.cli.translate._AT_ONCE", 1)
+    (tmp_path / "in").write_bytes(b"a b c d\n\ngr\xfcn\na b\n")
+    for name, opened in (("out", open), ("out.gz", gzip.open)):
+        out = tmp_path / name
+        out.write_bytes(b"old\n")
+        files = ["--input", str(tmp_path / "in"), "--output", str(out)]
+        assert main(["translate", "--model", str(trained.path), *files]) == 1
+        said = capsys.readouterr().err.splitlines()
+        assert said[0] == f"2 lines translated before the error: {out}.part"
+        assert said[1].startswith(f"heed translate: {tmp_path / 'in'}, line 3: not UTF-8")
+        assert out.read_bytes() == b"old\n"
+        with opened(f"{out}.part", "rt") as part:
+            assert len(part.read().split("\n")) == 3
+
+
+def test_a_new_output_replaces_the_old_one(trained: Trained, source: Path, tmp_path: Path) -> None:
+    plain = translated(tmp_path, trained.path, source)
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.write_bytes(b"old\n" * 1000)
+    real.chmod(0o640)
+    link.symlink_to(real)
+    command = ["translate", "--model", str(trained.path), "--input", str(source)]
+    assert main([*command, "--output", str(link)]) == 0
+    assert link.is_symlink() and real.read_text().split("\n")[:-1] == plain
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+    write_lines(source, [])
+    assert main([*command, "--output", str(real)]) == 0
+    assert real.read_bytes() == b""  # no lines make an empty file
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "link", "out", "real"]
+
+
+def test_compressed_by_its_name(trained: Trained, source: Path, tmp_path: Path) -> None:
+    plain = translated(tmp_path, trained.path, source)
+    command = ["translate", "--model", str(trained.path), "--input", str(source), "--output"]
+    for name in ("a.gz", "b.gz"):
+        assert main([*command, str(tmp_path / name)]) == 0
+        with gzip.open(tmp_path / name, "rt") as file:
+            assert file.read().split("\n")[:-1] == plain
+    assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
+
+
+def test_devices_and_pipes_are_written_to_directly(trained: Trained, source: Path, tmp_path: Path) -> None:
+    plain = translated(tmp_path, trained.path, source)
+    command = ["translate", "--model", str(trained.path), "--input", str(source), "--output"]
+    pipe, seen = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: seen.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    assert main([*command, str(pipe)]) == 0
+    reader.join(timeout=30)
+    assert seen and seen[0].decode().split("\n")[:-1] == plain
+    assert main([*command, "/dev/null"]) == 0 and stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    # Standard output under another name: what it holds already stays.
+    log = tmp_path / "log"
+    log.write_bytes(b"old\n")
+    for name in ("/dev/stdout", "-"):
+        with open(log, "ab") as appended, started(*command, name, stdout=appended) as process:
+            assert process.wait(timeout=60) == 0
+    assert log.read_text().split("\n")[:-1] == ["old", *plain, *plain]
+
+
+def test_what_is_read_is_not_written_over_under_its_other_name(trained: Trained, tmp_path: Path) -> None:
+    part = write_lines(tmp_path / "x.part", ["a b"])
+    arguments = ["translate", "--model", trained.path, "--output", tmp_path / "x"]
+    for streams, more in ((None, ["--input", part]), (part, [])):
+        with open(streams or os.devnull, "rb") as given, started(*arguments, *more, stdin=given) as process:
+            _, err = process.communicate(timeout=60)
+        assert process.returncode == 2 and b"is a file that is being read" in err
+        assert part.read_text() == "a b\n"
+
+
+def wait_for(path: Path, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not path.exists() or not path.stat().st_size:
+        assert time.monotonic() < end, f"{path}: not written"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("by", ["file", "redirection", "pipe"])
+def test_ctrl_c_says_how_far_it_came_and_where_it_is(trained: Trained, tmp_path: Path, by: str) -> None:
+    out, part = tmp_path / "out", tmp_path / "out.part"
+    out.write_bytes(b"old\n")
+    lines = letters(7, 200_000 if by != "pipe" else 3)
+    source = write_lines(tmp_path / "in", lines)
+    command = ["translate", "--model", trained.path, "--output", out, *(["--input", source] if by == "file" else [])]
+    with open(source, "rb") as given:
+        stdin = subprocess.PIPE if by == "pipe" else given
+        with started(*command, "--greedy", stdin=stdin) as process:
+            try:
+                if process.stdin is not None:
+                    process.stdin.write(source.read_bytes())
+                    process.stdin.flush()
+                wait_for(part)
+                process.send_signal(signal.SIGINT)
+                assert process.wait(timeout=60) == 130
+            finally:
+                process.kill()
+            assert process.stderr is not None
+            err = process.stderr.read().decode()
+    n = part.read_bytes().count(b"\n")
+    assert 0 < n < 200_000 and out.read_bytes() == b"old\n"
+    how_far = f"{n:,} of 200,000 lines" if by != "pipe" else "3 lines"
+    assert err.splitlines()[-1] == f"heed translate: stopped after {how_far}, which are in {part}"
+
+
+# --- on a terminal ----------------------------------------------------------------------------------------
+
+
+class Terminal:
+    """A terminal of 80 columns: give `theirs` to a process, then read what it shows."""
+
+    def __init__(self) -> None:
+        self.ours, self.theirs = pty.openpty()
+        ioctl(self.theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
+
+    def shown(self) -> str:
+        """All that is shown until the process ends, without colours and movements."""
+        os.close(self.theirs)
+        seen = b""
+        while True:
+            try:
+                block = os.read(self.ours, 65536)
+            except OSError:  # Linux says so when the other side is closed
+                break
+            if not block:
+                break
+            seen += block
+        os.close(self.ours)
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
+
+
+@pytest.mark.parametrize("by", ["file", "redirection"])
+def test_a_bar_for_files(trained: Trained, tmp_path: Path, by: str) -> None:
+    source = write_lines(tmp_path / "in", letters(7, 2_500))
+    named = ["--input", source, "--output", tmp_path / "out"] if by == "file" else []
+    terminal = Terminal()
+    with open(source, "rb") as given:
+        process = started("translate", "--model", trained.path, *named, "--greedy", stdin=given, stderr=terminal.theirs)
+        text = terminal.shown()
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "translating" in text and "/2500" in text and re.search(r"\d:\d\d:\d\d", text)
+    assert (tmp_path / "out").read_bytes().count(b"\n") == 2_500 if by == "file" else out.count(b"\n") == 2_500
+
+
+def test_no_bar_among_the_translations(trained: Trained, source: Path) -> None:
+    """Where standard output and standard error are one terminal, or the size is not known."""
+    terminal = Terminal()
+    with open(source, "rb") as given:
+        command = ["translate", "--model", trained.path]
+        process = started(*command, stdin=given, stdout=terminal.theirs, stderr=terminal.theirs)
+        text = terminal.shown()
+        process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "translating" not in text
+    assert len([line for line in text.splitlines() if "length limit" not in line]) == 8
+    terminal = Terminal()
+    process = started(*command, stderr=terminal.theirs)
+    out, _ = process.communicate(source.read_bytes(), timeout=60)
+    assert "translating" not in terminal.shown() and len(out.splitlines()) == 8
+
+
+def test_a_word_to_whoever_is_to_type(trained: Trained) -> None:
+    terminal = Terminal()
+    process = started("translate", "--model", trained.path, stdin=terminal.theirs)
+    os.write(terminal.ours, b"a b c\n\x04")  # Ctrl-D
+    out, err = process.communicate(timeout=60)
+    terminal.shown()
+    assert (process.returncode, len(out.splitlines())) == (0, 1)
+    assert err == b"type a sentence; Ctrl-D ends\n"
+
+
+def test_the_help_fits_eighty_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        build_parser().parse_args(["translate", "--help"])
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    groups = ["model, input and output:", "search:", "sampling:", "output format:", "engine:", "expert:", "examples:"]
+    places = [out.index(f"\n{group}\n") for group in groups]
+    assert places == sorted(places)

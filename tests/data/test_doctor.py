@@ -10,12 +10,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import heed.grammar
 from heed.data.corpus import ParallelText
 from heed.data.doctor import KINDS, Examination, examine, fix
 from heed.data.doctor.damage import damages, repair
+from heed.data.doctor.lengths import outliers
 from heed.data.doctor.reading import raw_lines
 from heed.errors import ConfigError, DataError
 
@@ -369,7 +371,7 @@ def test_two_sides_of_one_language_are_not_judged(clean: Sides, tmp_path: Path) 
     spoilt = [line.replace(b"the", b"teh") if number % 3 == 0 else line for number, line in enumerate(clean.source)]
     examination = examine(Sides(spoilt, clean.source).written(tmp_path))
     assert found(examination) == {}
-    assert any("one language" in note for note in examination.notes)
+    assert "the languages: the two sides look like one" in examination.notes
     assert "short-copy" in found(examination, faults_only=False)
 
 
@@ -466,9 +468,40 @@ def test_files_that_cannot_be_examined(clean: Sides, tmp_path: Path) -> None:
         examine(ParallelText(text.source, str(tmp_path / "absent")))
 
 
-@pytest.mark.parametrize("lines", [[b""], [b"", b""], [b"one"], [b"one", b"", b"\xff"]])
-def test_hardly_any_text(lines: list[bytes], tmp_path: Path) -> None:
-    examine(Sides(lines, lines).written(tmp_path))
+@pytest.mark.parametrize(
+    "lines, expected",
+    [
+        ([b""], {"blank": [1]}),
+        ([b"", b""], {"blank": [1, 2]}),
+        ([b"one"], {"short-copy": [1]}),
+        ([b"one", b"", b"\xff"], {"not-utf8": [3], "blank": [2], "short-copy": [1]}),
+    ],
+)
+def test_hardly_any_text(lines: list[bytes], expected: dict[str, list[int]], tmp_path: Path) -> None:
+    """The same on both sides: whether that is a fault cannot be told from so little."""
+    examination = examine(Sides(lines, lines).written(tmp_path))
+    assert found(examination, faults_only=False) == expected
+    assert (examination.n_source, examination.n_target) == (len(lines), len(lines))
+    assert any("too little text" in note for note in examination.notes)
+
+
+def around_zero(deviation: float) -> list[float]:
+    """101 logarithms of ratios with median 0 and this median absolute deviation, whatever one more value is."""
+    return [deviation] * 40 + [-deviation] * 40 + [0.0] * 21
+
+
+@pytest.mark.parametrize(
+    "away, is_odd", [(0.445, False), (0.880, False), (0.895, True), (-0.880, False), (-0.895, True)]
+)
+def test_lengths_are_odd_from_six_deviations_on(away: float, is_odd: bool) -> None:
+    """A median absolute deviation of 0.1 is a standard deviation of 0.14826, and six of them are 0.88956."""
+    assert outliers(np.array([*around_zero(0.1), away])).tolist() == [*[False] * 101, is_odd]
+
+
+@pytest.mark.parametrize("away, is_odd", [(0.690, False), (0.696, True), (-0.690, False), (-0.696, True)])
+def test_lengths_are_never_odd_below_a_factor_of_two(away: float, is_odd: bool) -> None:
+    """Where all ratios are nearly the same, six deviations are next to nothing. ln 2 is 0.693."""
+    assert outliers(np.array([*around_zero(0.01), away])).tolist() == [*[False] * 101, is_odd]
 
 
 def test_nothing_left(tmp_path: Path) -> None:

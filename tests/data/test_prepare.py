@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +24,19 @@ from heed.errors import CheckpointError, DataError
 from heed.symbols import EOS
 from heed.text.tokenizer import Tokenizer
 from tests.data.corpora import children, contents, is_running, random_lines, write_pair
+from tests.processes import Started
 
 MANY = 30_000  # enough for worker processes to be started
+
+
+Workers = Callable[[], list[int]]
+
+
+@pytest.fixture
+def workers() -> Workers:
+    """Lists the processes that this test has started here; others may have been started before."""
+    before = children(os.getpid())
+    return lambda: [pid for pid in children(os.getpid()) if pid not in before]
 
 
 @pytest.fixture(scope="module")
@@ -178,16 +190,16 @@ def left_behind(folder: Path) -> list[str]:
 
 @pytest.mark.parametrize(("processes", "line"), [(1, 3), (1, 25_000), (2, 25_000), (2, MANY)])
 def test_what_is_not_utf8_is_named(
-    tmp_path: Path, words: Tokenizer, many: ParallelText, processes: int, line: int
+    tmp_path: Path, words: Tokenizer, many: ParallelText, processes: int, line: int, workers: Workers
 ) -> None:
     text = ParallelText(many.source, str(tmp_path / "text.de"))
     lines = Path(many.target).read_bytes().split(b"\n")
     lines[line - 1] = b"one \xfc"
     Path(text.target).write_bytes(b"\n".join(lines))
-    with pytest.raises(DataError, match=rf"text\.de, line {line}: not UTF-8 \(byte 0xfc at position 5\); convert"):
+    with pytest.raises(DataError, match=rf"text\.de, line {line}: not UTF-8 \(byte 0xfc at position 5\); find out"):
         prepare(text, words, tmp_path / "store", processes=processes)
     assert left_behind(tmp_path) == []
-    assert children(os.getpid()) == []
+    assert workers() == []
 
 
 def test_a_column_too_many_is_named(tmp_path: Path, words: Tokenizer) -> None:
@@ -267,29 +279,33 @@ def test_progress_counts_the_lines(tmp_path: Path, words: Tokenizer, many: Paral
 
 
 @pytest.mark.timeout(60)
-def test_stopping_half_way_leaves_no_file_and_no_process(tmp_path: Path, words: Tokenizer, many: ParallelText) -> None:
+def test_stopping_half_way_leaves_no_file_and_no_process(
+    tmp_path: Path, words: Tokenizer, many: ParallelText, workers: Workers
+) -> None:
     seen: list[int] = []
 
     def stop(done: int) -> None:
-        seen.extend(children(os.getpid()))
+        seen.extend(workers())
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         prepare(many, words, tmp_path / "store", processes=2, progress=stop)
     assert len(seen) == 2
-    assert children(os.getpid()) == []
+    assert workers() == []
     assert left_behind(tmp_path) == []
 
 
 @pytest.mark.timeout(60)
-def test_a_worker_that_is_killed_is_an_error(tmp_path: Path, words: Tokenizer, many: ParallelText) -> None:
+def test_a_worker_that_is_killed_is_an_error(
+    tmp_path: Path, words: Tokenizer, many: ParallelText, workers: Workers
+) -> None:
     def kill(done: int) -> None:
-        for worker in children(os.getpid())[:1]:
+        for worker in workers()[:1]:
             os.kill(worker, signal.SIGKILL)
 
     with pytest.raises(DataError, match=r"a process that encodes text was killed by signal 9, at lines [\d,]+ to"):
         prepare(many, words, tmp_path / "store", processes=2, progress=kill)
-    assert children(os.getpid()) == []
+    assert workers() == []
     assert left_behind(tmp_path) == []
 
 
@@ -335,12 +351,11 @@ def command(tmp_path: Path, words: Tokenizer, text: ParallelText, folder: Path) 
 
 @pytest.mark.timeout(60)  # orphans are waited for in vain
 def test_workers_end_with_the_process_that_started_them(tmp_path: Path, words: Tokenizer, many: ParallelText) -> None:
-    process = subprocess.Popen(command(tmp_path, words, many, tmp_path / "store"))
-    while len(workers := children(process.pid)) < 2:
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.kill()
-    process.wait()
+    with Started(command(tmp_path, words, many, tmp_path / "store")) as process:
+        while len(workers := children(process.pid)) < 2:
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.kill()
     while any(map(is_running, workers)):
         time.sleep(0.01)
     assert not (tmp_path / "store").exists()
@@ -376,7 +391,9 @@ def test_workers_start_without_torch() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_a_full_disk_is_named_and_left_clean(tmp_path: Path, words: Tokenizer, many: ParallelText) -> None:
+def test_a_full_disk_is_named_and_left_clean(
+    tmp_path: Path, words: Tokenizer, many: ParallelText, workers: Workers
+) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(disk)], capture_output=True)
@@ -388,7 +405,7 @@ def test_a_full_disk_is_named_and_left_clean(tmp_path: Path, words: Tokenizer, m
                 prepare(many, words, disk / "store", processes=processes)
             assert caught.value.filename.startswith(str(disk))
             assert left_behind(disk) == []
-        assert children(os.getpid()) == []
+        assert workers() == []
     finally:
         subprocess.run(["umount", str(disk)], check=True)
 

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from heed.data.batch import make_batch
 from heed.data.prepare import prepare
 from heed.data.store import BLOCK, PairStore
-from heed.durable import checksum, json_bytes
+from heed.durable import MANIFEST, checksum, json_bytes, read_json, write_manifest
 from heed.errors import DataError, HeedError
 from heed.text.tokenizer import Tokenizer
 from tests.data.corpora import random_lines, write_pair
@@ -252,3 +253,73 @@ def test_sequences_of_any_indices(whole: Path) -> None:
     ids, lengths = store.target.gather(np.array([5, 3, 5], dtype=np.int32))
     assert ids.tolist() == [*store.target[5].tolist(), *store.target[3].tolist(), *store.target[5].tolist()]
     assert lengths.tolist() == [len(store.target[5]), len(store.target[3]), len(store.target[5])]
+
+
+# --- right checksums, wrong content -------------------------------------------------------------------------
+
+
+def rewrite(folder: Path, name: str, array: "np.ndarray[Any, Any]") -> None:
+    """Put other numbers into a file and make the checksums right."""
+    content = array.tobytes()
+    (folder / name).write_bytes(content)
+    sums = [checksum(content[at : at + BLOCK]) for at in range(0, len(content), BLOCK)]
+    manifest = read_json(folder / MANIFEST)
+    manifest["files"][name] = {"size": len(content), "blocks": sums}
+    write_manifest(folder, manifest)
+
+
+def lengthened(lengths: "np.ndarray[Any, Any]", by: int) -> "np.ndarray[Any, Any]":
+    lengths = lengths.copy()
+    lengths[3] += by
+    return lengths
+
+
+CRAFTED: dict[str, tuple[str, Callable[[PairStore], "np.ndarray[Any, Any]"]]] = {
+    "a start below zero": ("source.starts", lambda store: np.where(np.arange(N) == 5, -4, store.source.starts)),
+    "a start beyond the end": ("target.starts", lambda store: np.where(np.arange(N) == 5, 10**9, store.target.starts)),
+    "starts from one": ("source.starts", lambda store: store.source.starts + 1),
+    "a start too few": ("source.starts", lambda store: store.source.starts[:-1]),
+    "a length that is not": ("source.lengths", lambda store: lengthened(store.source.lengths, 1)),
+    "a length of nothing": ("target.lengths", lambda store: np.zeros_like(store.target.lengths)),
+    "a length too few": ("source.lengths", lambda store: store.source.lengths[:-1]),
+    "a line too few": ("lines", lambda store: store.lines[:-1]),
+    "ids beyond the vocabulary": ("target.ids", lambda store: np.full_like(store.target.ids, 65_000)),
+    "half a number": ("lines", lambda store: np.frombuffer(store.lines.tobytes()[:-3], dtype=np.uint8)),
+}
+
+
+@pytest.mark.parametrize("case", CRAFTED)
+def test_numbers_that_lead_nowhere_are_refused(copy: Path, case: str) -> None:
+    name, change = CRAFTED[case]
+    rewrite(copy, name, change(PairStore.open(copy)))
+    with pytest.raises(DataError, match=str(copy)):
+        make_batch(PairStore.open(copy), [2, 3, 4, 5, 6])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"id_type": "|O"},
+        {"id_type": "<f8"},
+        {"id_type": 5},
+        {"files": {}},
+        {"files": 5},
+        {"texts": [{"path": 5, "size": 0, "mtime_ns": 0, "sha256": ""}]},
+        {"texts": 5},
+        {"corpus": None, "learnt": None, "files": None},
+    ],
+    ids=str,
+)
+def test_a_manifest_that_describes_nothing(copy: Path, change: dict[str, Any]) -> None:
+    write_manifest(copy, {**read_json(copy / MANIFEST), **change})
+    with pytest.raises(DataError, match="manifest.json: missing or damaged"):
+        PairStore.open(copy)
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.timeout(60)
+def test_a_fifo_is_not_waited_for(copy: Path, name: str) -> None:
+    (copy / name).unlink()
+    os.mkfifo(copy / name)
+    with pytest.raises(DataError, match=str(copy / name)):
+        PairStore.open(copy).verify()

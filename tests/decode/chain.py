@@ -16,6 +16,7 @@ class ChainState:
     histories: list[list[tuple[int, ...]]]  # of each sentence's hypotheses
 
     def select(self, sentences_B: Tensor, parents_BW: Tensor) -> "ChainState":
+        assert len(sentences_B), "a search selects at least one sentence"
         histories = [
             [self.histories[b][w] for w in row]
             for b, row in zip(sentences_B.tolist(), parents_BW.tolist(), strict=True)

@@ -211,9 +211,46 @@ def test_log_probability_of_samples_is_the_models_at_any_temperature():
         assert one.log_probability == pytest.approx(chain.log_probability(0, one.ids, one.finished), abs=1e-4)
 
 
-@pytest.mark.parametrize("wrong", [{"temperature": 0}, {"top_k": -1}, {"top_p": 0}, {"top_p": 1.5}])
-def test_impossible_sampling_is_refused(wrong):
-    with pytest.raises(ValueError, match="needs temperature > 0"):
+def test_two_symbols_of_one_half_each_and_a_share_of_one_half():
+    """The first alone fills the share exactly."""
+
+    def halves(ids_BW, state):
+        logprobs = torch.full((*ids_BW.shape, 4), -math.inf, dtype=torch.float64)
+        logprobs[..., 2:] = math.log(0.5)
+        return logprobs, state
+
+    drawn = {
+        share: {one.ids[0] for one in sample(halves, Chain().start(1), task([1]), Sampling(top_p=share), 200)[0]}
+        for share in (0.5, 0.51)
+    }
+    assert len(drawn[0.5]) == 1
+    assert drawn[0.51] == {2, 3}
+
+
+@pytest.mark.parametrize("temperature", [0.001, 1000.0])
+def test_sampling_at_the_extremes(temperature):
+    found, expected = frequencies(Sampling(temperature=temperature, seed=3))
+    if temperature < 1:
+        assert found[expected.index(max(expected))] == 1.0
+    else:
+        assert found[1:] == pytest.approx([1 / 4] * 4, abs=4 * math.sqrt(0.25 / 4000))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"temperature": 0}, "temperature must be from 0.001 to 1,000, not 0"),
+        ({"temperature": 1e-300}, "temperature must be from 0.001 to 1,000, not 1e-300"),
+        ({"temperature": math.nan}, "temperature must be from 0.001 to 1,000, not nan"),
+        ({"temperature": math.inf}, "temperature must be from 0.001 to 1,000, not inf"),
+        ({"top_k": -1}, "top_k must be at least 1, or 0 for all, not -1"),
+        ({"top_p": 0}, "top_p must be above 0 and at most 1, not 0"),
+        ({"top_p": 1.5}, "top_p must be above 0 and at most 1, not 1.5"),
+        ({"seed": -1}, "seed must be at least 0, not -1"),
+    ],
+)
+def test_impossible_sampling_is_refused(wrong, message):
+    with pytest.raises(ValueError, match=message):
         Sampling(**wrong)
 
 

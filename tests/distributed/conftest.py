@@ -24,6 +24,7 @@ import torch
 from heed.checkpoint import read_all_tensors
 from tests.cli.conftest import ENVIRONMENT, letters, settings, write_lines
 from tests.distributed.warm import RUNNING
+from tests.processes import marked
 
 T = TypeVar("T")
 Whole = Callable[..., Path]
@@ -180,7 +181,7 @@ class Torchrun:
 
     def find_worker(self, rank: int) -> int | None:
         """The process of a rank, if it has one."""
-        found = [pid for pid, words in self._marked() if f"RANK={rank}" in words]
+        found = [pid for pid, words in marked(self._mark).items() if f"RANK={rank}" in words]
         return os.getsid(found[0]) if found else None  # torchrun starts every worker as the head of a session
 
     def worker(self, rank: int) -> int:
@@ -197,7 +198,7 @@ class Torchrun:
         return self.process.poll() is not None
 
     def living(self) -> list[int]:
-        return [pid for pid, _ in self._marked()]
+        return list(marked(self._mark))
 
     def kill(self) -> None:
         while living := self.living():
@@ -206,14 +207,6 @@ class Torchrun:
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.02)
         self.process.wait()
-
-    def _marked(self) -> Iterator[tuple[int, list[str]]]:
-        for folder in Path("/proc").iterdir():
-            if folder.name.isdigit():
-                with contextlib.suppress(OSError):  # it has ended, or is not ours
-                    words = (folder / "environ").read_bytes().decode(errors="replace").split("\0")
-                    if self._mark in words:
-                        yield int(folder.name), words
 
 
 def wait_for(find: Callable[[], T | None], what: str, of: "Group | Torchrun | None" = None, limit: float = LIMIT) -> T:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import Started
+
 
 def attach(pid: int, log: Path, *options: str) -> "subprocess.Popen[str]":
     """strace on a process, from now on and with all it starts."""
@@ -22,7 +24,7 @@ def skip_without_strace() -> None:
     """Where processes cannot be traced."""
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed (apt install strace)")
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+    with Started([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         probe = subprocess.run(
             ["timeout", "1", "strace", "-o", "/dev/null", "-p", str(process.pid)], stderr=subprocess.PIPE, text=True
         )

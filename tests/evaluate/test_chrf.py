@@ -32,4 +32,4 @@ def test_line_has_signature_and_interval_but_no_word_counts() -> None:
     assert found.interval is not None
     low, high = found.interval
     assert found.signature.startswith("nrefs:1|bs:1000|seed:12345|case:mixed|eff:yes|nc:6|nw:0|space:no|version:")
-    assert str(found) == f"chrF2|{found.signature} = {found.value:.2f} [{low:.2f}, {high:.2f}]"
+    assert str(found) == f"chrF2 = {found.value:.2f} [{low:.2f}, {high:.2f}] chrF2|{found.signature}"

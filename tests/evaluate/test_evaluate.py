@@ -16,7 +16,7 @@ def test_importing_loads_nothing_heavy_and_scoring_no_torch() -> None:
 import sys
 import heed.evaluate as e
 print(sorted({"numpy", "regex", "sacrebleu", "sacremoses", "torch"} & set(sys.modules)))
-for metric in e.Bleu(), e.ChrF(), e.PaperBleu("de"):
+for metric in e.Bleu(), e.ChrF(), e.PaperBleu("de"), e.ExactMatch(), e.ErrorRate():
     e.score(metric, ["a b"], ["a b"])
     e.compare(metric, ["a b"], ["a c"], ["a b"])
 print("torch" in sys.modules, "sacrebleu" in sys.modules)

@@ -70,8 +70,8 @@ def test_line_and_dictionary(made_up: MadeUp) -> None:
     good, poor, reference = made_up
     found = compare(Bleu(), good, poor, reference)
     assert str(found) == (
-        f"BLEU|{found.signature} = {found.value:.2f} against {found.baseline:.2f}: +{found.difference:.2f}, "
-        "p = 0.0010; significantly better than the baseline (p is below 0.05)"
+        f"BLEU = {found.value:.2f} against {found.baseline:.2f}: +{found.difference:.2f}, "
+        f"p = 0.0010; significantly better than the baseline (p is below 0.05) BLEU|{found.signature}"
     )
     plain = json.loads(json.dumps(found.to_dict()))
     assert plain["difference"] == found.value - found.baseline

@@ -81,6 +81,7 @@ def test_dictionary_is_plain_and_complete(made_up: MadeUp) -> None:
     assert plain["correct"] == list(found.ngrams.correct)
     assert plain["ratio"] == found.ngrams.hypothesis_length / found.ngrams.reference_length
     assert list(plain)[3:] == [
+        "lower_is_better",
         "confidence",
         "correct",
         "total",
@@ -104,7 +105,9 @@ def test_score_can_say_how_the_translations_were_made() -> None:
 def test_blank_lines_count_as_lines() -> None:
     found = score(Bleu(), ["", ""], ["ein Haus", ""], resamples=100)
     assert found.value == 0
-    assert str(found).endswith("= 0.00 [0.00, 0.00] 0.0/0.0/0.0/0.0 (BP = 0.000 ratio = 0.000 hyp_len = 0 ref_len = 2)")
+    assert str(found).startswith(
+        "BLEU = 0.00 [0.00, 0.00] 0.0/0.0/0.0/0.0 (BP = 0.000 ratio = 0.000 hyp_len = 0 ref_len = 2) BLEU|nrefs:1|"
+    )
 
 
 def test_unequal_numbers_of_lines() -> None:

@@ -1,5 +1,6 @@
 """CTranslate2 in the place of torch gives what torch gives, line for line."""
 
+import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,16 +8,19 @@ from pathlib import Path
 
 import ctranslate2
 import pytest
+import torch
 
 from heed.config import Config, DecodeConfig
+from heed.durable import MANIFEST, checksum, read_json, write_json, write_manifest
 from heed.errors import CheckpointError, DecodeError
 from heed.export.ctranslate2 import write_ctranslate2
 from heed.export.engine import Engine
 from heed.export.kept import open_engine
 from heed.lock import FolderLock
 from heed.model.transformer import Transformer
-from heed.symbols import PAD, UNK
+from heed.symbols import EOS, PAD, UNK
 from heed.text.tokenizer import Tokenizer
+from heed.translation import Translation
 from heed.translator import Translator, load
 from tests.cli.conftest import TrainRun, letters
 from tests.export.conftest import TEXTS, random_model
@@ -39,6 +43,18 @@ def copy(learnt: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(learnt, tmp_path / "run", ignore=shutil.ignore_patterns("export")))
 
 
+def without_pad_and_unk(translator: Translator, one: Translation) -> float:
+    """Its log-probability by one pass of torch, where PAD and UNK have no share: CTranslate2 gives it to the others."""
+    source, target = (
+        [translator.tokenizer._processor.piece_to_id(p) for p in side] for side in (one.source_pieces, one.pieces)
+    )
+    gold = [*target, EOS] if one.finished else target
+    with torch.no_grad():
+        logits = translator.models[0](torch.tensor([[*source, EOS]]), torch.tensor([[PAD, *gold[:-1]]]))[0]
+    logits[:, [PAD, UNK]] = -torch.inf
+    return float(logits.double().log_softmax(-1)[range(len(gold)), gold].sum())
+
+
 # --- the same translations --------------------------------------------------------------------------------
 
 
@@ -51,9 +67,10 @@ def test_the_same_as_torch(engine: Engine, translator: Translator, beam: int, al
     assert [one.text for one in found] == [one.text for one in expected]
     for one, other in zip(found, expected, strict=True):
         assert (one.pieces, one.source_pieces, one.finished) == (other.pieces, other.source_pieces, other.finished)
-        # PAD and UNK hold a share of a minute model's probability; CTranslate2 gives it to the others.
-        assert one.log_probability == pytest.approx(other.log_probability, abs=0.02)
-        assert one.score == pytest.approx(other.score, abs=0.02)
+        expected_log_probability = without_pad_and_unk(translator, one)
+        assert one.log_probability == pytest.approx(expected_log_probability, abs=1e-5)
+        length = len(one.pieces) + one.finished
+        assert one.score == pytest.approx(expected_log_probability / ((5 + length) / 6) ** alpha, abs=1e-5)
 
 
 @pytest.mark.parametrize(("beam", "n_best", "alpha"), [(4, 3, 0.6), (4, 4, 0.6), (4, 2, 2.0), (3, 3, 0.0), (6, 6, 0.6)])
@@ -209,6 +226,60 @@ def test_made_again_for_another_checkpoint(copy: Path) -> None:
         assert [one.text for one in found] == [one.text for one in expected]
     texts_of = [[one.text for one in load(copy, checkpoint=name).translate(texts)] for name in (names[0], names[-1])]
     assert texts_of[0] != texts_of[1]
+
+
+def test_made_again_for_longer_translations(copy: Path) -> None:
+    """The table of positions in it reaches as far as the longest."""
+    open_engine(copy)
+    first = made(copy)
+    settings = read_json(copy / "config.json")
+    settings["decode"]["extra_length"] += 5000
+    write_json(copy / "config.json", settings)
+    found, expected = open_engine(copy), load(copy)
+    assert made(copy) != first
+    texts = letters(3, 5)
+    assert [one.text for one in found.translate(texts)] == [one.text for one in expected.translate(texts)]
+
+
+def sign_export(folder: Path) -> None:
+    """Make the checksums right again."""
+    manifest = read_json(folder / MANIFEST)
+    sums = {name: checksum((folder / name).read_bytes()) for name in manifest["sha256"]}
+    write_manifest(folder, {**manifest, "sha256": sums})
+
+
+def other_vocabulary(folder: Path) -> None:
+    pieces = json.loads((folder / "shared_vocabulary.json").read_bytes())
+    (folder / "shared_vocabulary.json").write_text(json.dumps([f"other-{piece}" for piece in pieces]))
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda folder: (folder / "model.bin").write_bytes(b""),
+        lambda folder: (folder / "model.bin").write_bytes((folder / "model.bin").read_bytes()[:5000]),
+        lambda folder: (folder / "model.bin").write_bytes(bytes(10_000)),
+        lambda folder: (folder / "config.json").write_text("{"),
+        lambda folder: (folder / "shared_vocabulary.json").write_text("[]"),
+        lambda folder: (folder / "shared_vocabulary.json").write_text("[5]"),
+        other_vocabulary,
+    ],
+    ids=["empty", "cut", "zeros", "no config", "no vocabulary", "numbers", "another vocabulary"],
+)
+def test_damage_with_right_checksums_is_named(copy: Path, harm: Callable[[Path], None]) -> None:
+    open_engine(copy)
+    folder = copy / "export" / "ctranslate2-float32"
+    harm(folder)
+    sign_export(folder)
+    with pytest.raises(CheckpointError, match=f"{folder}: CTranslate2 cannot use it .* delete the folder"):
+        open_engine(copy).translate(letters(3, 5))
+
+
+def test_a_run_that_cannot_be_written_to_is_said_by_name(copy: Path) -> None:
+    (copy / "export").write_text("a file in the way")
+    with pytest.raises(CheckpointError, match=f"{copy}/export: cannot be written") as caught:
+        open_engine(copy)
+    assert ".new" not in str(caught.value) and "Errno" not in str(caught.value)
 
 
 def test_the_wrong_vocabulary_is_noticed(copy: Path, tokenizer: Tokenizer) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import ENVIRONMENT, letters, settings, write_lines
+from tests.processes import Started
 
 ROOT = Path(__file__).parents[2]
 # Saved at 2, 3 (validated), 4 and 6; two batches an epoch; old checkpoints are deleted and the last are averaged.
@@ -60,7 +61,7 @@ class Warm:
     """Starts the command in processes that need no time to import (see warm.py)."""
 
     def __init__(self, folder: Path, warm_up: list[str]) -> None:
-        self._folder, self._n = folder, 0
+        self._folder, self._n, self._n_orders = folder, 0, 0
         self._server = subprocess.Popen(
             [sys.executable, "-m", "tests.faults.warm", json.dumps(warm_up)],
             cwd=ROOT,
@@ -73,11 +74,14 @@ class Warm:
 
     def order(self, *order: object) -> int:
         assert self._server.stdin is not None and self._server.stdout is not None
-        self._server.stdin.write(json.dumps(order) + "\n")
+        self._n_orders += 1
+        self._server.stdin.write(json.dumps([self._n_orders, *order]) + "\n")
         self._server.stdin.flush()
-        answer = self._server.stdout.readline()
-        assert answer, "the warm-up training failed"
-        return int(answer)
+        while answer := self._server.stdout.readline():
+            number, value = map(int, answer.split())
+            if number == self._n_orders:  # else the answer to an order that a test did not wait for, because it failed
+                return value
+        raise AssertionError("the warm-up training failed")
 
     def start(self, *arguments: object, held: bool = False) -> Process:
         self._n += 1
@@ -215,7 +219,7 @@ CHANGING = (
 def under_strace(process: Process, log: Path, *options: str) -> Ended:
     """Let a held process go on under strace."""
     command = ["strace", "-f", "-y", "-s", "0", "-o", str(log), *options, "-p", str(process.pid)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as strace:
+    with Started(command, stderr=subprocess.PIPE, text=True) as strace:
         assert strace.stderr is not None
         assert "attached" in (first := strace.stderr.readline()), first
         process.go()

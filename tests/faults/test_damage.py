@@ -137,7 +137,7 @@ def test_another_format_is_refused_and_nothing_touched(training: Training, run: 
     before = contents(run)
     ended = training.resume(run)
     assert ended.code == 1
-    assert f"{LAST}: has format 99, this heed reads format {manifest['format']}; use the version" in ended.said
+    assert f"{LAST}: has format 99, this heed reads format 2 and {manifest['format']}; use the version" in ended.said
     assert "going back" not in ended.said
     assert contents(run) == before
 
@@ -163,6 +163,18 @@ def test_two_damaged_ones_are_gone_back_behind(training: Training, whole: Path, 
     assert ended.code == 0, ended.said
     assert ended.said.count("going back to step 2") == 2
     assert_same_run(run, whole)
+
+
+def test_checkpoints_that_were_deleted_are_missed(training: Training, run: Path) -> None:
+    """What has been trained is not quietly begun again at step 0."""
+    for step in (LAST, BEFORE):
+        shutil.rmtree(run / "checkpoints" / step)
+    before = contents(run)
+    ended = training.resume(run)
+    assert ended.code == 1, ended.said
+    assert f"{run}: its checkpoints are gone: events.jsonl tells of one at step 6" in ended.said
+    assert f"heed train {run}/config.json --out ANOTHER" in ended.said
+    assert contents(run) == before
 
 
 @pytest.mark.parametrize("name", [".step-00000005.new", ".step-00000003.deleted", ".average-00000006.new"])
@@ -264,12 +276,25 @@ def test_a_changed_setting_is_refused_by_name(training: Training, run: Path, key
     was = config[section][name]
     assert was != value
     config[section][name] = value
+    del config["checksum"]
     path.write_text(json.dumps(config), encoding="utf-8")
     before = contents(run)
     ended = training.resume(run)
     assert ended.code == 1, ended.said
     assert key in ended.said and str(was) in ended.said and str(value) in ended.said
     assert contents(run) == before
+
+
+def test_a_config_changed_before_the_first_checkpoint_is_refused(training: Training, run: Path) -> None:
+    """When there is no checkpoint yet to compare it with."""
+    shutil.rmtree(run / "checkpoints")
+    (run / "checkpoints").mkdir()
+    (run / "events.jsonl").unlink()
+    path = run / "config.json"
+    path.write_text(path.read_text().replace('"dropout": 0.1', '"dropout": 0.2'))
+    ended = training.resume(run)
+    assert ended.code == 1, ended.said
+    assert f"{path}: damaged or changed: its checksum is not right; put back what it was" in ended.said
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{", b"[]"])

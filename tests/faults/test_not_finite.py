@@ -6,6 +6,7 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
 import torch
 
 from heed.checkpoint import read_manifest, read_tensors, write_checkpoint
@@ -77,3 +78,28 @@ def test_one_bad_batch_is_left_out_and_named(training: Training, corpus: Path, t
     line = next(line for line in ended.said.splitlines() if "not finite" in line)
     assert line.startswith("warning: ") and "58" in line
     assert_same_run(whole, paused)
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_a_validation_of_weights_that_have_overflowed_ends_as_promised(
+    training: Training, tmp_path: Path, beam: int
+) -> None:
+    """Validated after every step, so also between the blow-up and the updates that are left out."""
+    run = tmp_path / "run"
+    changes = ["train.learning_rate_factor=1e30", "train.max_steps=40", "train.validate_every=1", f"decode.beam={beam}"]
+    ended = training.train(run, *(word for change in changes for word in ("--set", change)))
+    assert ended.code == 1, ended.said
+    assert "Traceback" not in ended.said
+    assert "the last 4 updates are not finite, more than train.skip_bad_batches = 3" in ended.said
+    validations = [event for event in events_of(run) if event["event"] == "validation"]
+    assert validations and all(event["perplexity"] is None and event["bleu"] == 0 for event in validations[-2:])
+
+
+def test_a_training_that_ends_before_it_is_stopped_names_no_model_to_translate_with(
+    training: Training, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    ended = training.train(run, "--set", "train.learning_rate_factor=1e30", "--set", "train.max_steps=3")
+    assert ended.code == 1, ended.said
+    assert "no validation had a finite perplexity" in ended.said and "train.learning_rate_factor" in ended.said
+    assert not (run / "best.json").exists() and "Traceback" not in ended.said

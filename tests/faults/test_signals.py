@@ -21,6 +21,7 @@ from tests.faults.conftest import (
 )
 
 LONG = ["--set", "train.max_steps=40", "--set", "train.save_every=10", "--set", "train.validate_every=20"]
+RESUME = ["train", "--resume"]
 STOP = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]  # Ctrl-C, a scheduler, a terminal that is closed
 
 
@@ -54,7 +55,7 @@ def test_stopped_in_a_save(training: Training, calls: list[Call], number: signal
         training.assert_finished(run)
 
 
-@pytest.mark.parametrize("number", STOP, ids=str)
+@pytest.mark.parametrize("number", [*STOP, signal.SIGUSR1], ids=str)  # the last: as many have Slurm warn
 def test_stopped_between_steps(training: Training, number: signal.Signals, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
     assert training.train(whole, *LONG).code == 0
@@ -69,6 +70,48 @@ def test_stopped_between_steps(training: Training, number: signal.Signals, tmp_p
         ended = training.resume(run)
         assert ended.code == 0, ended.said
         assert_same_run(run, whole)
+
+
+def test_asked_several_times_it_still_saves(training: Training, tmp_path: Path) -> None:
+    """torchrun passes a signal on that Slurm has sent to all already. Only a second Ctrl-C means: at once."""
+    run = tmp_path / "run"
+    process = training.start(run, *LONG)
+    wait_for_step(process, run, 3)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):  # of one kind, those that wait count once
+        process.send(number)
+    assert_stopped(process.wait(), run)
+    last = events_of(run)[-1]["step"]
+    assert (run / "checkpoints" / f"step-{last:08d}" / "manifest.json").exists()
+
+
+def test_the_two_newest_checkpoints_stay(training: Training, tmp_path: Path) -> None:
+    """Should the newest be damaged, the one before is there, even if both are off the beat of `save_every`."""
+    run = tmp_path / "run"
+    words = [
+        "--set",
+        "train.max_steps=100000",
+        "--set",
+        "train.save_every=50000",
+        "--set",
+        "train.validate_every=50000",
+    ]
+    for step, begin in ((3, lambda: training.start(run, *words)), (9, lambda: training.warm.start(*RESUME, run))):
+        process = begin()
+        wait_for_step(process, run, step)
+        process.send(signal.SIGTERM)
+        assert_stopped(process.wait(), run)
+    saved = [event["step"] for event in events_of(run) if event["event"] == "checkpoint"]
+    assert len(saved) == 2 and saved[0] < saved[1]
+    names = sorted(path.name for path in (run / "checkpoints").iterdir())
+    assert names == [f"step-{step:08d}" for step in saved]
+
+
+def test_the_last_step_is_validated_whatever_the_beat(training: Training, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    ended = training.train(run, "--set", "train.max_steps=5")  # validated every 3
+    assert ended.code == 0, ended.said
+    validated = [event["step"] for event in events_of(run) if event["event"] == "validation"]
+    assert set(validated) == {3, 5} and validated.count(3) == 1
 
 
 @pytest.mark.parametrize("number", STOP, ids=str)
@@ -91,7 +134,7 @@ def test_stopped_in_a_validation(training: Training, corpus: Path, number: signa
     assert_same_run(run, whole)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=str)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1], ids=str)
 def test_stopped_in_start_up(training: Training, calls: list[Call], number: signal.Signals, tmp_path: Path) -> None:
     """While folder, vocabulary and corpus are made: what is there can be gone on with."""
     begin = calls[: next(n for n, call in enumerate(calls) if "events.jsonl" in call.line)]

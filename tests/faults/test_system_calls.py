@@ -180,6 +180,21 @@ def test_a_disk_that_fails_for_a_while_stops_no_training(
     assert (run / "checkpoints" / "step-00000002").is_dir()  # the average needs two
 
 
+@pytest.mark.parametrize("name", ["model", "optimizer"])
+def test_a_write_that_lies_is_found_out(training: Training, calls: list[Call], name: str, tmp_path: Path) -> None:
+    """The system says that it has written, and has not. A checkpoint is read back before an older one goes."""
+    run = tmp_path / "run"
+    lie = find(calls, "write", f".step-00000004.new/{name}.safetensors")
+    written = re.search(r"= (\d+)$", lie.line)
+    assert written is not None
+    effect = inject(lie, f"retval={written[1]}")
+    ended = under_strace(training.start(run, held=True), tmp_path / "log", *effect)
+    (hit,) = [line for line in (tmp_path / "log").read_text().splitlines() if "INJECTED" in line]
+    assert f".step-00000004.new/{name}.safetensors" in hit
+    assert ended.code == 0, ended.said
+    training.assert_finished(run)
+
+
 # --- processes of their own --------------------------------------------------------------------------------
 
 

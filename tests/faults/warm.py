@@ -1,9 +1,9 @@
 """The real command in processes that begin with everything imported: a fault a third of a second instead of three.
 
-Reads orders from standard input, a JSON list a line. `["start", arguments, said, held]` forks a process that runs
-`heed` with these arguments, everything it says going to the file `said`; a held one waits for `["go", pid]`.
-`["wait", pid]` waits for its end. Each order is answered with a number: the process, 0, or the exit code (negative: the
-signal it died of).
+Reads orders from standard input, a JSON list a line. `[n, "start", arguments, said, held]` forks a process that runs
+`heed` with these arguments, everything it says going to the file `said`; a held one waits for `[n, "go", pid]`.
+`[n, "wait", pid]` waits for its end. Order n is answered with n and a number: the process, 0, or the exit code
+(negative: the signal it died of).
 """
 
 import json
@@ -33,7 +33,7 @@ def serve() -> None:
     gates: dict[int, int] = {}
     for line in sys.stdin:
         match json.loads(line):
-            case ["start", arguments, said, held]:
+            case [n, "start", arguments, said, held]:
                 ours, theirs = os.pipe() if held else (None, None)
                 # Opened here: whenever strace attaches to a held process, its first call is heed's own.
                 silence = os.open(os.devnull, os.O_RDONLY)
@@ -49,13 +49,13 @@ def serve() -> None:
                 if held:
                     os.close(ours)
                     gates[answer] = theirs
-            case ["go", pid]:
+            case [n, "go", pid]:
                 os.write(gates[pid], b"!")
                 os.close(gates.pop(pid))
                 answer = 0
-            case ["wait", pid]:
+            case [n, "wait", pid]:
                 answer = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        print(answer, flush=True)
+        print(n, answer, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,9 @@
+import io
 import random
+import tracemalloc
 
 import pytest
+import sentencepiece
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -121,6 +124,45 @@ def test_a_hundred_thousand_characters(letters: Tokenizer, text: str) -> None:
     assert fit(parts, letters, 200)
     pieces = len(letters.encode(text).ids)
     assert len(parts) <= 4 * pieces / 200  # and they are not needlessly small
+
+
+def test_a_long_line_takes_little_memory(letters: Tokenizer) -> None:
+    text = "abcdefgh" * 10_000
+    tracemalloc.start()
+    parts = split_to_fit(text, letters, 60)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert "".join(part.text for part in parts) == text
+    assert most < 30 * len(text)  # the offsets of all its pieces would take hundreds of bytes a character
+
+
+@given(st.lists(st.sampled_from([*WORDS, "alpha.", "beta,"]), max_size=400), st.integers(3, 12))
+def test_windows_change_no_cut(words: Tokenizer, text: list[str], limit: int) -> None:
+    whole = split_to_fit(" ".join(text), words, limit)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("heed.text.split._WINDOW_CHARACTERS", 1)
+        assert split_to_fit(" ".join(text), words, limit) == whole
+
+
+def test_a_vocabulary_that_drops_characters() -> None:
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter([" ".join(WORDS)] * 100),
+        model_writer=model,
+        vocab_size=300,
+        model_type="bpe",
+        byte_fallback=True,
+        hard_vocab_limit=False,
+        pad_id=0,
+        eos_id=1,
+        unk_id=2,
+        bos_id=-1,
+        minloglevel=2,
+    )
+    tokenizer, text = Tokenizer(model.getvalue()), "\u200b" * 50_000
+    assert len(tokenizer.encode(text).ids) < 10  # the zero-width spaces count for nothing
+    parts = split_to_fit(text, tokenizer, 20)
+    assert "".join(part.text for part in parts) == text
 
 
 def test_a_character_larger_than_the_limit_is_kept_all_the_same(letters: Tokenizer) -> None:

@@ -26,6 +26,12 @@ def learnt() -> Tokenizer:
     return Tokenizer.learn(LINES, 400)
 
 
+@pytest.fixture(scope="module", params=["subword", "character"])
+def either(request: pytest.FixtureRequest) -> Tokenizer:
+    """Of sub-words, or of characters."""
+    return Tokenizer.learn(LINES, 400, unit=request.param)
+
+
 HARD = [
     "",
     " ",
@@ -50,31 +56,31 @@ HARD = [
 
 
 @given(st.text(st.characters(codec=None), max_size=80))
-def test_decoding_gives_the_normalised_text_of_anything(learnt: Tokenizer, text: str) -> None:
-    assert learnt.decode(learnt.encode(text).ids) == normalize(text)
+def test_decoding_gives_the_normalised_text_of_anything(either: Tokenizer, text: str) -> None:
+    assert either.decode(either.encode(text).ids) == normalize(text)
 
 
 @pytest.mark.parametrize("text", HARD)
-def test_decoding_gives_the_normalised_text_of_hard_ones(learnt: Tokenizer, text: str) -> None:
-    assert learnt.decode(learnt.encode(text).ids) == normalize(text)
+def test_decoding_gives_the_normalised_text_of_hard_ones(either: Tokenizer, text: str) -> None:
+    assert either.decode(either.encode(text).ids) == normalize(text)
 
 
 @pytest.mark.parametrize("text", ["x" * 100_000, "ab " * 33_333, "漢" * 100_000, "".join(WORDS * 200)[:100_000]])
-def test_a_hundred_thousand_characters(learnt: Tokenizer, text: str) -> None:
-    encoding = learnt.encode(text)
-    assert learnt.decode(encoding.ids) == normalize(text)
+def test_a_hundred_thousand_characters(either: Tokenizer, text: str) -> None:
+    encoding = either.encode(text)
+    assert either.decode(encoding.ids) == normalize(text)
     assert encoding.offsets[-1][1] == len(encoding.text)
 
 
 @given(st.lists(st.text(st.characters(codec=None), max_size=30), max_size=5))
-def test_many_at_once_are_the_same_ids(learnt: Tokenizer, texts: list[str]) -> None:
-    assert learnt.encode_ids(texts) == [learnt.encode(text).ids for text in texts]
+def test_many_at_once_are_the_same_ids(either: Tokenizer, texts: list[str]) -> None:
+    assert either.encode_ids(texts) == [either.encode(text).ids for text in texts]
 
 
 @given(st.text(st.sampled_from("abcä é漢😀\u0301\u200d .")))
 @example("abc 😀 x")
-def test_offsets_cover_the_text_in_order(learnt: Tokenizer, text: str) -> None:
-    encoding = learnt.encode(text)
+def test_offsets_cover_the_text_in_order(either: Tokenizer, text: str) -> None:
+    encoding = either.encode(text)
     assert encoding.text == normalize(text)
     assert len(encoding.ids) == len(encoding.pieces) == len(encoding.offsets)
     begins_ends = [0, *(end for _, end in encoding.offsets)]
@@ -91,21 +97,21 @@ def test_a_frequent_word_is_one_piece_with_its_characters(learnt: Tokenizer) -> 
 
 
 @given(st.text(st.characters(codec=None), max_size=50))
-def test_nothing_is_ever_unknown(learnt: Tokenizer, text: str) -> None:
-    assert not {PAD, EOS, UNK} & set(learnt.encode(text).ids)
+def test_nothing_is_ever_unknown(either: Tokenizer, text: str) -> None:
+    assert not {PAD, EOS, UNK} & set(either.encode(text).ids)
 
 
-def test_decoding_passes_over_specials_and_survives_broken_bytes(learnt: Tokenizer) -> None:
-    ids = learnt.encode("abc").ids
-    assert learnt.decode([PAD, *ids, UNK, EOS]) == "abc"
-    first_byte = learnt.encode("漢").ids
-    assert "\ufffd" in learnt.decode(first_byte[:-1])
+def test_decoding_passes_over_specials_and_survives_broken_bytes(either: Tokenizer) -> None:
+    ids = either.encode("abc").ids
+    assert either.decode([PAD, *ids, UNK, EOS]) == "abc"
+    first_byte = either.encode("漢").ids
+    assert "\ufffd" in either.decode(first_byte[:-1])
 
 
-def test_the_bytes_of_a_line_end_do_not_end_a_line(learnt: Tokenizer) -> None:
-    newline = learnt.pieces(range(len(learnt))).index("<0x0A>")
-    letters = learnt.encode("a b").ids
-    assert learnt.decode([letters[0], newline, letters[0]]).count("\n") == 0
+def test_the_bytes_of_a_line_end_do_not_end_a_line(either: Tokenizer) -> None:
+    newline = either.pieces(range(len(either))).index("<0x0A>")
+    letters = either.encode("a b").ids
+    assert either.decode([letters[0], newline, letters[0]]).count("\n") == 0
 
 
 # --- learning ---------------------------------------------------------------------------------------------
@@ -120,6 +126,18 @@ def test_a_vocabulary_is_as_large_as_asked(learnt: Tokenizer) -> None:
     pieces = learnt.pieces(range(len(learnt)))
     assert pieces[N_SPECIAL : N_SPECIAL + 256] == [f"<0x{byte:02X}>" for byte in range(256)]
     assert len(set(pieces)) == 400
+
+
+def test_a_vocabulary_of_characters_has_those_of_the_text_and_no_other_pieces() -> None:
+    tokenizer = Tokenizer.learn(LINES, 400, unit="character")
+    assert sorted(tokenizer.pieces(range(N_SPECIAL + 256, len(tokenizer)))) == sorted({*"".join(LINES), "▁"} - {" "})
+    assert tokenizer.encode("dä b").pieces == ["▁", "d", "ä", "▁", "b"]
+
+
+def test_characters_beyond_the_vocabulary_size_are_spelt_in_bytes() -> None:
+    common = Tokenizer.learn(["aab " * 10, "z"], N_SPECIAL + 256 + 3, unit="character")
+    assert common.encode("abz").pieces == ["▁", "a", "b", "<0x7A>"]
+    assert common.decode(common.encode("abz").ids) == "abz"
 
 
 def test_a_word_that_stands_in_one_very_long_line_only_is_learnt() -> None:
@@ -152,9 +170,26 @@ def test_a_vocabulary_below_the_bytes_is_refused(vocab_size: int) -> None:
         Tokenizer.learn(LINES, vocab_size)
 
 
-def test_a_vocabulary_below_the_characters_is_refused() -> None:
-    with pytest.raises(TokenizerError, match="could not learn a vocabulary of 270"):
+def test_a_vocabulary_below_the_characters_is_refused_with_the_least_that_works() -> None:
+    # 3 special symbols, 256 bytes, the space mark, and 52 letters.
+    with pytest.raises(
+        TokenizerError, match=r"vocabulary of 270 is too small .*: .* are 312\. Set text\.vocab_size to 312"
+    ):
         Tokenizer.learn([string.ascii_letters], 270)
+    assert len(Tokenizer.learn([string.ascii_letters], 312)) == 312
+    with pytest.raises(TokenizerError, match="too small"):
+        Tokenizer.learn([string.ascii_letters], 311)
+
+
+def test_what_sentencepiece_refuses_is_said_and_not_taken_for_ctrl_c() -> None:
+    try:
+        Tokenizer.learn(LINES, 400, character_coverage=0.9)
+    except KeyboardInterrupt:  # pytest would end
+        pytest.fail("taken for Ctrl-C")
+    except TokenizerError as error:
+        assert str(error).startswith(
+            "sentencepiece could not learn a vocabulary of 400: [trainer_spec.character_coverage"
+        )
 
 
 def test_a_small_text_gives_a_small_vocabulary() -> None:

@@ -46,14 +46,23 @@ def trained(lanes: int, dropout: float = 0.3) -> list[torch.Tensor]:
     return [weight.detach() for weight in made.model.parameters()]
 
 
-def test_what_is_learnt_is_the_same_every_time():
+@pytest.fixture(params=[1, 2])
+def threads(request):
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(1)
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3])
+def test_what_is_learnt_is_the_same_every_time(lanes, threads):
     """Bit for bit, whichever lane is quicker."""
-    first, second = trained(3), trained(3)
+    first, second = trained(lanes), trained(lanes)
     assert all(map(torch.equal, first, second))
+    assert torch.get_num_threads() == threads
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
-def test_how_many_lanes_there_are_changes_only_the_order_of_sums(dropout):
+def test_how_many_lanes_there_are_changes_only_the_order_of_sums(dropout, threads):
     for mine, its in zip(trained(1, dropout), trained(2, dropout), strict=True):
         torch.testing.assert_close(mine, its, atol=1e-5, rtol=1e-4)
 

@@ -82,6 +82,16 @@ def test_steps_and_validations_become_scalars(tmp_path: Path) -> None:
     ]
 
 
+def test_the_metric_of_the_run_has_a_curve_and_what_is_not_finite_has_none(tmp_path: Path) -> None:
+    board = TensorBoard(tmp_path, None)
+    board.event("validation", {"step": 20, "of": "step 20", "perplexity": None, "bleu": 0.0, "cer": 12.5})
+    board.event("validation", {"step": 20, "of": "the average of steps 10, 20", "perplexity": None, "bleu": 0.0})
+    board.close()
+    events = written(tmp_path)
+    assert scalars(events) == [("valid/bleu", 20, 0.0), ("valid/cer", 20, 12.5)]
+    assert texts(events) == [("valid/averaged/text_summary", 20, "the average of steps 10, 20: bleu 0")]
+
+
 def test_samples_become_a_table_and_are_not_taken_for_markup(tmp_path: Path) -> None:
     board = TensorBoard(tmp_path, None)
     board.event("validation", {"step": 20, "of": "step 20", "perplexity": 9.5, "bleu": 12.0, "samples": [SAMPLE]})

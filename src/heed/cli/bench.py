@@ -8,16 +8,19 @@ from typing import Any
 
 from heed.bar import counting
 from heed.cli.startup import import_torch
+from heed.cli.usage import Parser
+from heed.wording import counted
 
 HELP = "measure training, translating and preparing on this machine"
 
 Result = dict[str, Any]
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure(parser: Parser) -> None:
     parser.description = (
-        "Measure how fast heed is here. What is compared takes turns, after a round to warm up; the best round\n"
-        "counts, because whatever else the machine does can only slow things down."
+        "Measure how fast heed is here. What is compared takes turns, after a round to\n"
+        "warm up; the best round counts, because whatever else the machine does can only\n"
+        "slow things down."
     )
     parser.epilog = (
         "examples:\n"
@@ -26,13 +29,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  heed bench translate --model runs/x --input test.en\n"
         "  heed bench prepare --source train.en --target train.de --json"
     )
-    kinds = parser.add_subparsers(dest="what", metavar="train|translate|prepare", required=True)
-    raw = argparse.RawDescriptionHelpFormatter
+    kinds = parser.add_subparsers(
+        title="what to measure", dest="what", metavar="train|translate|prepare", required=True
+    )
 
-    train = kinds.add_parser("train", help="target tokens a second of training", formatter_class=raw)
+    train = kinds.add_parser("train", help="target tokens a second of training")
     train.description = (
-        "Train fresh weights for some updates, and compare with the matrix products this machine can do.\n"
-        "Nothing is kept."
+        "Train fresh weights for some updates, and compare with the matrix products this\n"
+        "machine can do. Nothing is kept."
     )
     train.epilog = (
         "examples:\n"
@@ -47,10 +51,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     train.add_argument("--updates", type=int, default=2, metavar="N", help="in each round (default: %(default)s)")
 
-    translate = kinds.add_parser("translate", help="sentences a second of each engine", formatter_class=raw)
+    translate = kinds.add_parser("translate", help="sentences a second of each engine")
     translate.description = (
-        "Translate by torch and, where it is installed, by CTranslate2 with whole and with 8-bit weights: many\n"
-        "sentences at once, and one at a time."
+        "Translate by torch and, where it is installed, by CTranslate2 with whole and\n"
+        "with 8-bit weights: many sentences at once, and one at a time."
     )
     translate.epilog = (
         "examples:\n"
@@ -70,10 +74,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--single", type=int, default=50, metavar="N", help="sentences to translate one at a time (default: 50)"
     )
 
-    prepare = kinds.add_parser("prepare", help="pairs a second of turning text into ids", formatter_class=raw)
+    prepare = kinds.add_parser("prepare", help="pairs a second of turning text into ids")
     prepare.description = (
-        "Prepare a corpus as `heed prepare` does, beside sentencepiece's own encoder, which reads the same files,\n"
-        "uses as many threads and throws its ids away."
+        "Prepare a corpus as `heed prepare` does, beside sentencepiece's own encoder,\n"
+        "which reads the same files, uses as many threads and throws its ids away."
     )
     prepare.epilog = (
         "examples:\n  heed bench prepare\n  heed bench prepare --source train.en --target train.de --pairs 1000000"
@@ -83,7 +87,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for kind in (train, translate, prepare):
         kind.add_argument("--rounds", type=int, default=5, metavar="N", help="measured (default: %(default)s)")
         kind.add_argument("--json", action="store_true", help="print one JSON object, unrounded")
-        kind.add_argument("--debug", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+        kind.add_other_options()
 
 
 def _add_text(parser: argparse.ArgumentParser, pairs: int) -> None:
@@ -98,9 +102,11 @@ def run(args: argparse.Namespace) -> int:
     from heed.bench.rounds import machine
     from heed.errors import ConfigError
 
-    for option in ("rounds", "updates", "sentences", "single", "pairs"):
-        if getattr(args, option, 1) < 1:
-            raise ConfigError(f"--{option} {getattr(args, option)}: must be at least 1")
+    least = {"rounds": 1, "updates": 1, "sentences": 1, "single": 1, "pairs": 1, "beam": 1, "vocab_size": 260}
+    for name, bound in least.items():
+        value = getattr(args, name, None)
+        if value is not None and value < bound:
+            raise ConfigError(f"--{name.replace('_', '-')} {value}: must be at least {bound}")
     measure, lines = {
         "train": (_train, _train_lines),
         "translate": (_translate, _translate_lines),
@@ -114,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
     for line in lines(found):
         print(line)
     load = f", load {here['load']}" if "load" in here else ""
-    print(f"\n{here['processor']}, {here['cores']} cores, Python {here['python']}{load}")
+    print(f"\n{here['processor']}, {counted(here['cores'], 'core')}, Python {here['python']}{load}")
     if not here["kernels"]:
         print("without the C kernels (no compiler, or HEED_KERNELS=off): docs/performance.md")
     return 0
@@ -148,14 +154,14 @@ def _train_lines(found: Result) -> list[str]:
     return [
         f"{found['preset']}: {found['parameters'] / 1e6:.1f} M parameters, vocabulary {found['vocabulary']:,}, "
         f"updates of {found['batch_tokens']:,} tokens",
-        f"torch {found['torch']} on {found['device']}, {found['threads']} threads, {found['precision']}; "
-        f"{found['rounds']} rounds of {found['updates_a_round']} updates",
+        f"torch {found['torch']} on {found['device']}, {counted(found['threads'], 'thread')}, {found['precision']}; "
+        f"{counted(found['rounds'], 'round')} of {counted(found['updates_a_round'], 'update')}",
         "",
         f"target tokens/s       {tokens['best']:>12,.0f}   (median {tokens['median']:,.0f})",
         f"of the matrix peak    {found['share_of_products']:>12.0%}   "
         f"({found['product_operations_per_second'] / 1e9:,.1f} Gflop/s, measured in between)",
         f"peak memory           {found['peak_memory_bytes'] / 1e6:>9,.0f} MB",
-        f"an epoch              {_span(epoch):>12}   ({found['epoch_pairs']:,} pairs of "
+        f"an epoch              {_span(epoch):>12}   ({counted(found['epoch_pairs'], 'pair')} of "
         f"{found['target_tokens_a_pair']:.1f} target tokens)",
     ]
 
@@ -207,7 +213,7 @@ def _texts(given: str | None, validation: str | None, n: int) -> tuple[list[str]
 def _translate_lines(found: Result) -> list[str]:
     lines = [
         f"{found['checkpoint']} of {found['model']}",
-        f"{found['text']}: {found['sentences']:,} sentences, the best of {found['rounds']} rounds; "
+        f"{found['text']}: {counted(found['sentences'], 'sentence')}, the best of {counted(found['rounds'], 'round')}; "
         f"{found['single']} of them alone",
         "",
         "                     all at once, beam " + f"{found['beam']:<3}" + "         one at a time, ms",
@@ -241,7 +247,11 @@ def _prepare(args: argparse.Namespace) -> Result:
 
 
 def _prepare_lines(found: Result) -> list[str]:
-    lines = [f"{found['pairs']:,} pairs, vocabulary {found['vocabulary']:,}, best of {found['rounds']} rounds", ""]
+    lines = [
+        f"{counted(found['pairs'], 'pair')}, vocabulary {found['vocabulary']:,}, "
+        f"best of {counted(found['rounds'], 'round')}",
+        "",
+    ]
     lines += [
         f"{name:<14}{one['best']:>12,.0f} pairs/s   (median {one['median']:,.0f})"
         for name, one in found["pairs_per_second"].items()

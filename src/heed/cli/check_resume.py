@@ -9,43 +9,50 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from heed.wording import counted
+
 HELP = "prove here and now that a killed training goes on to the same model, byte for byte"
 
 EPILOG = """\
 examples:
   heed check-resume
-  heed check-resume --source train.en --target train.de --preset tiny --steps 100 --kills 10
-  heed check-resume config.toml --set train.batch_tokens=2000 --folder check --json
+  heed check-resume --source train.en --target train.de --steps 100 --kills 10
+  heed check-resume config.toml --set train.batch_tokens=2000 --folder x --json
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Train twice with the same settings: once straight through, once with `kill -9` at random moments (start-up,\n"
-        "updates, validation, saving), going on with `heed train --resume` after each. Then compare the two, byte by\n"
-        "byte. Exit code 0: identical; 1: not. Without data, a small corpus that comes with heed is trained on."
+        "Train twice with the same settings: once straight through, once with `kill -9`\n"
+        "at random moments (start-up, updates, validation, saving), resuming after each\n"
+        "with `heed train --resume`. Then compare the two, byte by byte. Exit code 0:\n"
+        "identical; 1: not. Without data, a small built-in corpus is trained on."
     )
     parser.epilog = EPILOG
-    parser.add_argument("config", nargs="?", type=Path, help="a TOML file, or a run folder's config.json")
-    for option, what in _DATA.items():
-        parser.add_argument(option, metavar="FILE", help=what)
-    parser.add_argument("--preset", help="tiny, swift, small, base or big (default without a config: tiny)")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="change one setting; may be repeated"
-    )
-    parser.add_argument("--steps", type=int, default=60, metavar="N", help="updates to make (default: %(default)s)")
-    parser.add_argument("--kills", type=int, default=5, metavar="N", help="how often to kill (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="draws the moments (default: %(default)s)")
-    parser.add_argument(
+    check = parser.add_argument_group("check")
+    check.add_argument("--steps", type=int, default=60, metavar="N", help="updates to make (default: %(default)s)")
+    check.add_argument("--kills", type=int, default=5, metavar="N", help="how often to kill (default: %(default)s)")
+    check.add_argument("--seed", type=int, default=1, metavar="N", help="draws the moments (default: %(default)s)")
+    check.add_argument(
         "--folder", type=Path, metavar="FOLDER", help="a new folder for both runs, kept (default: one that is removed)"
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
+    check.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
+    text = parser.add_argument_group("text")
+    for option, what in _DATA.items():
+        text.add_argument(option, metavar="FILE", help=what)
+    settings = parser.add_argument_group("settings")
+    settings.add_argument("--preset", help="quick, tiny, swift, small, base or big (default without a config: tiny)")
+    settings.add_argument(
+        "--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="change one setting; may be repeated"
+    )
+    settings.add_argument("config", nargs="?", type=Path, help="a TOML file, or a run folder's config.json")
 
 
 _DATA = {
@@ -89,6 +96,7 @@ def run(args: argparse.Namespace) -> int:
     finally:
         if not keep:
             shutil.rmtree(folder)
+    trial = f"{counted(args.steps, 'step')} and {counted(len(kills), 'kill')}"
     if args.json:
         found = {
             "identical": not differing,
@@ -100,13 +108,11 @@ def run(args: argparse.Namespace) -> int:
         }
         print(json.dumps(found, ensure_ascii=False))
     elif differing:
-        print(
-            f"NOT identical after {args.steps} steps and {len(kills)} kills. These differ in {straight} and {broken}:"
-        )
+        print(f"NOT identical after {trial}. These differ in {straight} and {broken}:")
         for name in differing:
             print(f"  {name}")
     else:
-        print(f"identical, byte for byte, after {args.steps} steps and {len(kills)} kills:")
+        print(f"identical, byte for byte, after {trial}:")
         for name, digest in final.items():
             print(f"  {name}\n    sha256 {digest}")
     return 1 if differing else 0
@@ -124,7 +130,7 @@ def _command(args: argparse.Namespace, folder: Path) -> list[str]:
     if not given and args.config is None:
         given = _write_corpus(folder / "data")
         settings += _SMALL
-    words = [sys.executable, "-m", "heed", "train", *([str(args.config)] if args.config else [])]
+    words = [*_LAUNCHER, "train", *([str(args.config)] if args.config else [])]
     words += [word for pair in given for word in pair]
     if args.preset or args.config is None:
         words += ["--preset", args.preset or "tiny"]
@@ -154,15 +160,38 @@ def _write_corpus(folder: Path) -> list[tuple[str, str]]:
 # --- the two runs -----------------------------------------------------------------------------------------
 
 
+_LAUNCHER = [sys.executable, "-m", "heed"]  # what a person would type
+# What stands in the place of `-m heed`: the same, but its end of a pipe is watched.
+_LEASHED = "import sys; from heed.cli import check_resume, main; check_resume.end_with_parent(); sys.exit(main.main())"
+
+
+def end_with_parent() -> None:
+    """Have this process killed as soon as the one that holds the other end of its standard input is gone."""
+
+    def watch() -> None:
+        while os.read(0, 1):
+            pass
+        os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 class _Process:
-    """A command in a process group of its own; leaving the block ends it, however that comes about."""
+    """A command in a process group of its own; leaving the block ends it, however that comes about.
+
+    Killed itself, this process takes the other along.
+    """
 
     def __init__(self, command: list[str], log: Path) -> None:
         self._command, self._log = command, log
         with open(log, "ab") as file:
             self._began = file.tell()
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True
+                [sys.executable, "-c", _LEASHED, *command[len(_LAUNCHER) :]],
+                stdin=subprocess.PIPE,
+                stdout=file,
+                stderr=file,
+                start_new_session=True,
             )
 
     def __enter__(self) -> "_Process":
@@ -170,6 +199,8 @@ class _Process:
 
     def __exit__(self, *error: object) -> None:
         self.kill()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
 
     def kill(self) -> bool:
         """`kill -9`; whether there was somebody to kill."""
@@ -249,7 +280,7 @@ def _train_broken(command: list[str], path: Path, timeline: Timeline, moments: l
 def _next(command: list[str], path: Path) -> _Process:
     """What anybody would type after a crash."""
     begun = (path / "config.json").exists()
-    words = [*command[:4], "--resume", str(path)] if begun else [*command, "--out", str(path)]
+    words = [*_LAUNCHER, "train", "--resume", str(path)] if begun else [*command, "--out", str(path)]
     return _Process(words, path.with_suffix(".log"))
 
 

@@ -4,6 +4,7 @@ import argparse
 import os
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,10 @@ HELP = "train a small English-German translator on built-in data, and try it"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Train the tiny model on English-German sentences made by a grammar that comes with heed, score it on\n"
-        "sentences it has never seen, translate a few more, and look at its attention. A few minutes on two cores."
+        "Train the tiny model on English-German sentences made by a grammar that comes\n"
+        "with heed, score it on sentences it has never seen, translate a few more, and\n"
+        "look at its attention. A few minutes on two cores. After Ctrl-C, the same\n"
+        "command resumes the training."
     )
     parser.epilog = "examples:\n  heed demo\n  heed demo --folder somewhere/else --seed 2"
     parser.add_argument("--folder", type=Path, default=Path("runs"), help="where to put data and run (default: runs)")
@@ -33,15 +36,17 @@ def run(args: argparse.Namespace) -> int:
     from heed.evaluate import Bleu, score
     from heed.grammar import TYPED_BY_PEOPLE
     from heed.text.lines import read_lines
-    from heed.training.loop import train
+    from heed.training.loop import resume, train
     from heed.translator import load
 
     keep_freed_memory()
     data = args.folder / "demo-data"
     _write_corpus(data)
-    out = _fresh(args.folder / "demo")
-    outcome = train(demo_config(data, args.seed), out)
+    config = demo_config(data, args.seed)
+    out, is_new = _run_folder(args.folder / "demo", config)
+    outcome = train(config, out) if is_new else resume(out)
     if outcome.reason == "interrupted":
+        print("or with the same command as before, to see the rest of the demo too", file=sys.stderr)
         return 130
     translator = load(out)
 
@@ -64,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         f"\nWhat next:\n"
         f"  echo 'The dog chased its tail.' | {heed} translate --model {out}\n"
         f"  {heed} evaluate --model {out} --source {data}/test.en --reference {data}/test.de\n"
-        f"  {heed} train --source your.en --target your.de --preset tiny --out {args.folder}/mine\n"
+        f"  {heed} split --source your.en --target your.de --out your-data\n"
         "  README.md and docs/ say more."
     )
     return 0
@@ -124,12 +129,32 @@ def _write_corpus(data: Path) -> None:
             (data / f"{name}.{language}").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
 
 
-def _fresh(path: Path) -> Path:
-    """A run folder that does not exist yet: demo, demo-2, demo-3 ..."""
-    number, free = 2, path
-    while free.exists():
-        free, number = path.with_name(f"{path.name}-{number}"), number + 1
-    return free
+def _run_folder(path: Path, config: "Config") -> tuple[Path, bool]:
+    """Choose among demo, demo-2, demo-3 ...: the first begun with these settings and unfinished, else a new one.
+
+    Returns the folder, and whether it is a new one.
+    """
+    from heed.inspect.runs import state_of
+
+    number, folder = 2, path
+    while folder.exists():
+        if state_of(folder).state in ("interrupted", "died", "empty") and _was_begun_with(folder, config):
+            return folder, False
+        folder, number = path.with_name(f"{path.name}-{number}"), number + 1
+    return folder, True
+
+
+def _was_begun_with(run: Path, config: "Config") -> bool:
+    from heed.errors import CheckpointError
+    from heed.run import RunFolder
+
+    try:
+        begun = RunFolder.open(run).config
+    except CheckpointError:
+        return False
+    # These two, a run decides by the machine it is begun on.
+    lanes, tokens = begun.train.lanes, begun.train.micro_batch_tokens
+    return begun == replace(config, train=replace(config.train, lanes=lanes, micro_batch_tokens=tokens))
 
 
 def _show_attention(translator: "Translator", text: str) -> None:

@@ -2,9 +2,11 @@
 
 import argparse
 import json
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from heed.cli.terminal import wrapped_command
+from heed.wording import counted
 
 if TYPE_CHECKING:
     from heed.data.corpus import ParallelText
@@ -15,11 +17,13 @@ HELP = "examine a parallel corpus before training: misalignment, damage, leaks; 
 EPILOG = """\
 examples:
   heed doctor --source train.en --target train.de
-  heed doctor --source train.en --target train.de --test-source test.en --test-target test.de --fix clean
+  heed doctor --source train.en --target train.de \\
+      --test-source test.en --test-target test.de --fix clean
   heed doctor --source pairs.tsv.gz --keep duplicate --json
 
-exit code: 0 healthy, or all faults fixed · 1 faults found, or files that cannot be read · 2 wrong usage
-docs/doctor.md says what each finding means and what --fix does with it
+exit code: 0 healthy, or all faults fixed; 1 faults found, or files that cannot
+be read; 2 wrong usage. docs/doctor.md says what each finding means and what
+--fix does with it.
 """
 
 _TEXT = 66  # columns for the text of an example
@@ -27,26 +31,28 @@ _TEXT = 66  # columns for the text of an example
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Examine two line-aligned files (or one .tsv with both): shifted lines, damaged characters, wrong\n"
-        "languages, copies, lengths that do not fit, duplicates, and what the test text shares with them.\n"
-        "Nothing but the corpus itself is needed to judge it."
+        "Examine two line-aligned files (or one .tsv with both): shifted lines, damaged\n"
+        "characters, wrong languages, copies, lengths that do not fit, duplicates, and\n"
+        "what the test text shares with them. Nothing but the corpus itself is needed."
     )
     parser.epilog = EPILOG
-    parser.add_argument("--source", required=True, metavar="FILE", help="text to translate from: plain, .gz, or .tsv")
-    parser.add_argument("--target", metavar="FILE", help="its translation, line by line (not with a .tsv)")
-    parser.add_argument(
+    text = parser.add_argument_group("text")
+    text.add_argument("--source", required=True, metavar="FILE", help="text to translate from: plain, .gz, or .tsv")
+    text.add_argument("--target", metavar="FILE", help="its translation, line by line (not with a .tsv)")
+    text.add_argument(
         "--test-source", action="append", default=[], metavar="FILE", help="text to test by; may be repeated"
     )
-    parser.add_argument("--test-target", action="append", default=[], metavar="FILE", help="its translation")
-    parser.add_argument(
+    text.add_argument("--test-target", action="append", default=[], metavar="FILE", help="its translation")
+    result = parser.add_argument_group("what to do")
+    result.add_argument("--fix", type=Path, metavar="FOLDER", help="write a cleaned copy into this new folder")
+    result.add_argument(
         "--keep",
         action="append",
         default=[],
         metavar="KIND",
         help="a finding, by its name in the report, that is not a fault here; may be repeated",
     )
-    parser.add_argument("--fix", type=Path, metavar="FOLDER", help="write a cleaned copy into this new folder")
-    parser.add_argument("--json", action="store_true", help="print one JSON object, with all line numbers")
+    result.add_argument("--json", action="store_true", help="print one JSON object, with all line numbers")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -72,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
         found = examination.to_dict() | ({"fixed": fixed.to_dict()} if fixed else {})
         print(json.dumps(found, ensure_ascii=False))
     elif fixed:
-        _print_fixed(fixed, args.fix)
+        _print_fixed(fixed, args)
     else:
         _print_verdict(examination, args)
     return 1 if examination.faults and not fixed else 0
@@ -93,7 +99,7 @@ def _paired(sources: list[str], targets: list[str]) -> "list[ParallelText]":
 
 
 def _print_report(examination: "Examination") -> None:
-    print(f"{examination.text.name}: {examination.n_source:,} pairs\n")
+    print(f"{examination.text.name}: {counted(examination.n_source, 'pair')}\n")
     if examination.findings:
         print(f"{'what':<47}{'pairs':>10}{'share':>9}  with --fix")
     for fault in (True, False):
@@ -109,8 +115,10 @@ def _print_report(examination: "Examination") -> None:
             print(f"  {line}")
         for example in finding.examples:
             _print_example(example, examination)
+    if examination.notes:
+        print("\nnot examined:" if examination.findings else "not examined:")
     for note in examination.notes:
-        print(f"\nnot examined: {note}")
+        print(f"  {note}")
     print()
 
 
@@ -126,6 +134,9 @@ def _print_example(example: "Example", examination: "Examination") -> None:
         print(f"  {file}, line {example.line}:\n    {_shortened(getattr(example, example.side))}")
     else:
         print(f"  line {example.line}:\n    {_shortened(example.source)}\n    {_shortened(example.target)}")
+    if example.other is not None:
+        other = example.other
+        print(f"  beside line {other.line}:\n    {_shortened(other.source)}\n    {_shortened(other.target)}")
 
 
 def _shortened(text: str) -> str:
@@ -136,7 +147,7 @@ def _shortened(text: str) -> str:
 
 def _print_verdict(examination: "Examination", args: argparse.Namespace) -> None:
     if not examination.faults:
-        print(f"healthy. Next: {_train_command(examination.text)}")
+        print(f"healthy. Next:\n{_split_command(examination.text, args)}")
         return
     names = ", ".join(fault.kind.name for fault in examination.faults)
     if examination.refused:
@@ -147,21 +158,22 @@ def _print_verdict(examination: "Examination", args: argparse.Namespace) -> None
     for option, values in (("test-source", args.test_source), ("test-target", args.test_target), ("keep", args.keep)):
         words += [word for value in values for word in (f"--{option}", value)]
     print(
-        f"{count:,} of {examination.n_source:,} pairs are at fault ({names}).\n"
-        f"Next: {shlex.join([*words, '--fix', 'clean'])}"
+        f"{count:,} of {counted(examination.n_source, 'pair')} {'is' if count == 1 else 'are'} at fault ({names}).\n"
+        f"Next:\n{wrapped_command([*words, '--fix', 'clean'])}"
     )
 
 
-def _print_fixed(fixed: "Fixed", out: Path) -> None:
+def _print_fixed(fixed: "Fixed", args: argparse.Namespace) -> None:
     from heed.data.doctor import KINDS
 
     for what, counts in (("dropped", fixed.dropped), ("repaired", fixed.repaired)):
-        print(f"{what}: {sum(counts.values()):,} pairs (lines and reasons in {out / f'{what}.tsv'})")
+        print(f"{what}: {counted(sum(counts.values()), 'pair')} (lines and reasons in {args.fix / f'{what}.tsv'})")
         for name, count in counts.items():
             print(f"  {KINDS[name].title:<47}{count:>10,}")
-    print(f"{fixed.kept:,} pairs left, examined again: healthy. Next: {_train_command(fixed.text)}")
+    print(f"{counted(fixed.kept, 'pair')} left, examined again: healthy. Next:\n{_split_command(fixed.text, args)}")
 
 
-def _train_command(text: "ParallelText") -> str:
-    target = ["--target", text.target] if text.target else []
-    return shlex.join(["heed", "train", "--source", text.source, *target, "--preset", "tiny", "--out", "runs/x"])
+def _split_command(text: "ParallelText", args: argparse.Namespace) -> str:
+    """What comes after a healthy corpus: held-out text; who has a test text needs some for validation only."""
+    words = ["heed", "split", "--source", text.source, *(["--target", text.target] if text.target else [])]
+    return wrapped_command([*words, *(["--test", "0"] if args.test_source else []), "--out", "data"])

@@ -8,27 +8,39 @@ from pathlib import Path
 from heed.cli.progress import in_portions, shown
 from heed.cli.score import configure_scoring, named, report
 from heed.cli.startup import import_torch
-from heed.cli.translate import TorchInstead, chosen_engine, configure_model, refuse_overwriting, torch_translator
+from heed.cli.translate import (
+    TorchInstead,
+    chosen_engine,
+    configure_model,
+    refuse_overwriting,
+    search_settings,
+    torch_translator,
+)
 
-HELP = "translate a test set and score it: BLEU, chrF, perplexity"
+HELP = "translate a test set and score it: BLEU, chrF, exact match, perplexity"
 
 _AT_ONCE = 500
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Translate --source and score the translations against --reference, with the perplexity of the reference\n"
-        "under the model (per piece, not smoothed). Every signature says how the translations were made."
+        "Translate --source and score the translations against --reference as heed score\n"
+        "does: BLEU, chrF2, exact match, character and word error rate, and, with\n"
+        "--target-language, paperBLEU. Adds the perplexity of the reference under the\n"
+        "model (an ensemble: under all), per piece and not smoothed. Signatures say how\n"
+        "the translations were made."
     )
     parser.epilog = (
         "examples:\n"
         "  heed evaluate --model runs/x --source test.en --reference test.de\n"
-        "  heed evaluate --model runs/x --source test.en --reference test.de --int8\n"
-        "  heed evaluate --model runs/x --source test.en --reference test.de --baseline other.de --json"
+        "  heed evaluate --model runs/x --source test.en --reference test.de \\\n"
+        "    --baseline other.de --json\n"
+        "  heed evaluate --model runs/x --int8 --reference test.de < test.en"
     )
     configure_model(parser)
-    parser.add_argument("--source", default="-", metavar="FILE", help="the test set (default: standard input)")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="keep the translations in this file")
+    texts = parser.add_argument_group("test set")
+    texts.add_argument("--source", default="-", metavar="FILE", help="what to translate (default: standard input)")
+    texts.add_argument("--output", type=Path, metavar="FILE", help="keep the translations in this file")
     configure_scoring(parser)
 
 
@@ -64,8 +76,7 @@ def run(args: argparse.Namespace) -> int:
                 f"{named(args.source)} has {len(sources):,} lines, but {named(file)} has {len(lines):,}; "
                 "line n of one must be the translation of line n of the other"
             )
-    beam = translator.decode.beam if args.beam is None else args.beam
-    alpha = translator.decode.alpha if args.alpha is None else args.alpha
+    beam, alpha = search_settings(translator.decode, args.beam, args.alpha)
 
     hypotheses: list[str] = []
     for texts in shown(in_portions(sources, _AT_ONCE), len(sources), "translating"):
@@ -97,6 +108,6 @@ def run(args: argparse.Namespace) -> int:
         "shortlist": args.shortlist or None,
     }
     decoding += "|" + join_signature(made_by)
-    perplexity = {"perplexity": math.exp(min(nll, 700.0))} if n_tokens else {}
+    perplexity = math.exp(min(nll, 700.0)) if n_tokens else None
     report(args, args.source, hypotheses, references, decoding, perplexity)
     return 0

@@ -11,19 +11,22 @@ HELP = "write a trained model for other software: Hugging Face transformers, CTr
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Write a trained model as a folder that other software loads: as a Marian model of Hugging Face's\n"
-        "`transformers`, or for CTranslate2. What the other side cannot represent is refused, with the reason."
+        "Write a trained model as a folder that other software loads: as a Marian model\n"
+        "of Hugging Face's `transformers`, or for CTranslate2. What the other software\n"
+        "cannot represent is refused, with the reason."
     )
     parser.epilog = (
         "examples:\n"
         "  heed export --model runs/x --to huggingface --out x-marian\n"
         "  heed export --model runs/x --to ctranslate2 --int8 --out x-int8"
     )
-    parser.add_argument("--model", required=True, type=Path, metavar="FOLDER", help="a run folder")
-    parser.add_argument("--to", required=True, choices=["huggingface", "ctranslate2"], help="who is to read it")
-    parser.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="a folder that does not exist yet")
-    parser.add_argument("--checkpoint", default="best", help="best (default), last, or a name such as step-00000500")
-    parser.add_argument(
+    what = parser.add_argument_group("what to export")
+    what.add_argument("--model", required=True, type=Path, metavar="FOLDER", help="a run folder")
+    what.add_argument("--to", required=True, choices=["huggingface", "ctranslate2"], help="what is to read it")
+    what.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="a folder that does not exist yet")
+    more = parser.add_argument_group("more")
+    more.add_argument("--checkpoint", default="best", help="best (default), last, or a name such as step-00000500")
+    more.add_argument(
         "--int8", action="store_true", help="with --to ctranslate2: weights of 8 bits, smaller and less exact"
     )
 
@@ -40,6 +43,7 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError(f"--out {args.out}: exists already; give the name of a new folder")
     trained = RunFolder.open(args.model)
     model = trained.load_model(args.checkpoint)
+    args.out.parent.mkdir(parents=True, exist_ok=True)
     with new_folder(args.out) as folder:
         if args.to == "huggingface":
             from heed.export.huggingface import write_huggingface

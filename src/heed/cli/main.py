@@ -6,6 +6,7 @@
 import argparse
 import os
 import sys
+import textwrap
 import time
 from collections.abc import Sequence
 
@@ -22,14 +23,18 @@ from heed.cli import (
     runs,
     score,
     shortlist,
+    split,
+    terminal,
     train,
     translate,
 )
-from heed.errors import ConfigError, HeedError
+from heed.cli.usage import Parser
+from heed.errors import ConfigError, HeedError, printable
 
 VERBS = {
     "demo": demo,
     "doctor": doctor,
+    "split": split,
     "prepare": prepare,
     "train": train,
     "translate": translate,
@@ -43,36 +48,66 @@ VERBS = {
     "check-resume": check_resume,
 }
 
+# What `heed --help` lists together.
+GROUPS = {
+    "first steps": ["demo", "train", "translate"],
+    "preparing and training": ["doctor", "split", "prepare", "runs", "plot", "check-resume"],
+    "measuring": ["evaluate", "score", "bench"],
+    "other": ["export", "shortlist"],
+}
+
 # Seconds. Once a process has ended with an error, torchrun ends the others: not before the one that speaks has spoken.
 _UNTIL_SAID = 2.0
 
 
-def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def build_parser() -> Parser:
+    parser = Parser(
         prog="heed",
-        description="Two line-aligned text files in, a translator out.",
+        usage="heed COMMAND ...",
+        description="Two line-aligned text files in, a translator out.\n\n" + _list_of_verbs(),
         epilog="examples:\n"
         "  heed demo\n"
         "  heed train --source train.en --target train.de --preset tiny --out runs/x\n"
-        "  heed translate --model runs/x < in.txt > out.txt\n",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "  heed translate --model runs/x < in.txt > out.txt\n\n"
+        "heed COMMAND --help shows the options of a command, with examples\n",
     )
-    parser.add_argument("--version", action="version", version=f"heed {heed.__version__}")
-    verbs = parser.add_subparsers(dest="verb", metavar="verb", required=True)
+    verbs = parser.add_subparsers(prog="heed", dest="verb", required=True, help=argparse.SUPPRESS)
     for name, module in VERBS.items():
-        verb = verbs.add_parser(name, help=module.HELP, formatter_class=argparse.RawDescriptionHelpFormatter)
+        verb = verbs.add_parser(name)
         module.configure(verb)
-        verb.add_argument("--debug", action="store_true", help="show where an error came from")
+        verb.add_other_options()
+    other = parser.add_other_options()
+    other.add_argument("--version", action="version", version=f"heed {heed.__version__}", help="print the version")
     return parser
 
 
+def _list_of_verbs() -> str:
+    grouped = {name for names in GROUPS.values() for name in names}
+    groups = {**GROUPS, "other": [*GROUPS["other"], *(name for name in VERBS if name not in grouped)]}
+    lines = []
+    for group, names in groups.items():
+        lines.append(f"{group}:")
+        for name in names:
+            text = textwrap.wrap(VERBS[name].HELP, 79 - 16)
+            lines += [f"  {name:<14}{text[0]}", *(" " * 16 + line for line in text[1:])]
+        lines.append("")
+    return "\n".join(lines).rstrip()
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         parser = build_parser()
-        if not (sys.argv[1:] if arguments is None else arguments):
+        if not words:
             parser.print_help(sys.stderr)
             return 2
-        args = parser.parse_args(arguments)
+        if words[0] == "help":
+            words = [*words[1:], "--help"]
+        try:
+            args = parser.parse_args(words)
+        except ConfigError as error:
+            _complain(str(error))
+            return 2
         return _run(args)
     except KeyboardInterrupt:
         print("heed: stopped", file=sys.stderr)
@@ -80,31 +115,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
+    debug = getattr(args, "debug", False)
     try:
         code = int(VERBS[args.verb].run(args))
         sys.stdout.flush()  # here, where a closed pipe is no error
         return code
     except HeedError as error:
-        if args.debug:
+        if debug:
             raise
         if _speaks():
-            print(f"heed {args.verb}: {error}", file=sys.stderr)
+            _complain(f"heed {args.verb}: {error}")
         else:
             time.sleep(_UNTIL_SAID)
         return 2 if isinstance(error, ConfigError) else 1
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:  # a verb may say how far it has come
         if _speaks():
-            print(f"heed {args.verb}: stopped", file=sys.stderr)
+            print(" ".join([f"heed {args.verb}: stopped", *map(str, stop.args)]), file=sys.stderr)
         return 130
     except BrokenPipeError:
         # Whoever read our output has gone (`| head`): not an error. Nothing may be flushed to it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:  # a full disk, a folder that may not be written to
-        if args.debug:
+        if debug:
             raise
-        print(f"heed {args.verb}: {error.filename or 'input or output'}: {error.strerror or error}", file=sys.stderr)
+        _complain(f"heed {args.verb}: {error.filename or 'input or output'}: {error.strerror or error}")
         return 1
+
+
+def _complain(message: str) -> None:
+    """Print an error, in red on a terminal; what a terminal would act on is spelt out."""
+    shown = printable(message)
+    print(f"\x1b[31m{shown}\x1b[0m" if terminal.has_colours(sys.stderr) else shown, file=sys.stderr)
 
 
 def _speaks() -> bool:

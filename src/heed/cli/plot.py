@@ -4,14 +4,17 @@ import argparse
 import sys
 from pathlib import Path
 
-HELP = "draw the curves of runs: loss, perplexity, BLEU, learning rate"
+from heed.wording import counted
+
+HELP = "draw the curves of runs: loss, perplexity, validation scores, learning rate"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Draw what runs recorded, over steps and one over the other: training loss, perplexity of training and\n"
-        "validation, BLEU, learning rate. In the terminal, or with --out into a file (this needs matplotlib).\n"
-        "Works while a training is running."
+        "Draw what runs recorded over steps, all runs in one plot: training loss,\n"
+        "perplexity of training and validation, BLEU and the metric each run goes by\n"
+        "(train.metric), learning rate. In the terminal, or with --out into a file\n"
+        "(which needs matplotlib). Works while a training is running."
     )
     parser.epilog = "examples:\n  heed plot runs/x\n  heed plot runs/x runs/y --out curves.png\n"
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run folder")
@@ -42,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
         from heed.inspect.figure import save_figure
 
         save_figure(args.out, names, panels)
-        print(f"{args.out}: {len(panels)} panels, {len(names)} runs", file=sys.stderr)
+        print(f"{args.out}: {counted(len(panels), 'panel')}, {counted(len(names), 'run')}", file=sys.stderr)
         return 0
 
     from heed.inspect.textplot import CHARACTERS, draw, legend

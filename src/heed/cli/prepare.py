@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from heed.wording import counted
+
 if TYPE_CHECKING:
     from heed.data.corpus import ParallelText
     from heed.data.store import PairStore
@@ -19,29 +21,36 @@ HELP = "encode a large corpus once, for many trainings"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Learn a vocabulary from two line-aligned text files and encode them, on all cores, into a folder that\n"
-        "`heed train --data` maps into memory: training starts at once, and the size of the text does not matter.\n"
-        "The folder appears whole or not at all; every block of it carries a checksum."
+        "Learn a vocabulary from two line-aligned text files and encode them, on all\n"
+        "cores, into a folder that `heed train --data` maps into memory: training starts\n"
+        "at once, however large the text is. The folder appears whole or not at all;\n"
+        "every block of it carries a checksum."
     )
     parser.epilog = (
         "examples:\n"
         "  heed prepare --source train.en.gz --target train.de.gz --out data/wmt\n"
         "  heed prepare --source pairs.tsv --preset tiny --out data/x\n"
-        "  heed prepare --source new.en --target new.de --tokenizer data/wmt/tokenizer.model --out data/new\n"
+        "  heed prepare --source new.en --target new.de \\\n"
+        "      --tokenizer data/wmt/tokenizer.model --out data/new\n"
         "  heed train --data data/wmt --out runs/wmt"
     )
-    parser.add_argument(
+    text = parser.add_argument_group("text and result")
+    text.add_argument(
         "--source", required=True, metavar="FILE", help="text to translate from: plain, .gz, or .tsv with both"
     )
-    parser.add_argument("--target", default="", metavar="FILE", help="its translation, line by line")
-    parser.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="the folder to make")
-    size = parser.add_mutually_exclusive_group()
-    size.add_argument("--preset", help="take the vocabulary size of tiny, swift, small, base or big (default: base)")
+    text.add_argument("--target", default="", metavar="FILE", help="its translation, line by line")
+    text.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="the folder to make")
+    text.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
+    vocabulary = parser.add_argument_group("vocabulary")
+    size = vocabulary.add_mutually_exclusive_group()
+    size.add_argument("--preset", help="take the vocabulary size of a preset (default: base)")
     size.add_argument("--vocab-size", type=int, metavar="N", help="pieces to learn, at most")
     size.add_argument("--tokenizer", metavar="FILE", help="a sentencepiece model to use instead of learning one")
-    parser.add_argument("--learn-lines", type=int, metavar="N", help="lines of each file to learn the vocabulary from")
-    parser.add_argument("--processes", type=int, metavar="N", help="processes to encode with (default: one per core)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
+    vocabulary.add_argument(
+        "--learn-lines", type=int, metavar="N", help="lines of each file to learn the vocabulary from"
+    )
+    speed = parser.add_argument_group("speed")
+    speed.add_argument("--processes", type=int, metavar="N", help="processes to encode with (default: one per core)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -60,13 +69,16 @@ def run(args: argparse.Namespace) -> int:
         store = _same(args, text)
         _report(args, store, None)
         return 0
-    signal.signal(signal.SIGTERM, _stop)
-    n_lines = text.count()
-    tokenizer, learnt = _vocabulary(args, text, n_lines)
-    began = time.monotonic()
-    with counting(n_lines, "encoding") as progress:
-        store = prepare(text, tokenizer, args.out, processes=args.processes, progress=progress, learnt=learnt)
-    seconds = time.monotonic() - began
+    before = signal.signal(signal.SIGTERM, _stop)
+    try:
+        n_lines = text.count()
+        tokenizer, learnt = _vocabulary(args, text, n_lines)
+        began = time.monotonic()
+        with counting(n_lines, "encoding") as progress:
+            store = prepare(text, tokenizer, args.out, processes=args.processes, progress=progress, learnt=learnt)
+        seconds = time.monotonic() - began
+    finally:
+        signal.signal(signal.SIGTERM, before)
     _report(args, store, {"seconds": round(seconds, 2), "processes": args.processes or available_cores()})
     return 0
 
@@ -99,7 +111,7 @@ def _vocabulary(args: argparse.Namespace, text: "ParallelText", n_lines: int) ->
     patience = " (this takes minutes)" if n_learnt > 500_000 else ""
     share = f"{n_learnt:,} of " if n_learnt < n_lines else ""
     print(
-        f"learning a vocabulary of {learnt['vocab_size']:,} from {share}{n_lines:,} pairs{patience} ...",
+        f"learning a vocabulary of {learnt['vocab_size']:,} from {share}{counted(n_lines, 'pair')}{patience} ...",
         file=sys.stderr,
     )
     lines = evenly_spaced_lines(text, n_lines, learnt["learn_lines"])
@@ -163,12 +175,13 @@ def _report(args: argparse.Namespace, store: "PairStore", made: dict[str, Any] |
     if not made:
         print(f"nothing to do: {args.out} is this corpus already, and whole")
     print(
-        f"{facts['pairs']:,} pairs, {facts['source_pieces']:,} + {facts['target_pieces']:,} pieces "
+        f"{counted(facts['pairs'], 'pair')}, {facts['source_pieces']:,} + {facts['target_pieces']:,} pieces "
         f"of a vocabulary of {facts['vocabulary']:,}"
     )
     if len(store.blank_lines):
         shown = ", ".join(map(str, store.blank_lines[:3])) + (", ..." if len(store.blank_lines) > 3 else "")
-        print(f"left out: {len(store.blank_lines):,} pairs with a blank side (lines {shown})")
+        lines = "line" if len(store.blank_lines) == 1 else "lines"
+        print(f"left out: {counted(len(store.blank_lines), 'pair')} with a blank side ({lines} {shown})")
     speed = f", {facts['pairs_per_second']:,} pairs/s" if made else ""
     print(f"{facts['bytes'] / 1e6:,.1f} MB in {args.out}{speed}")
     preset = f" --preset {args.preset}" if args.preset else ""

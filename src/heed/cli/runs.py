@@ -21,13 +21,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  running        a process is training in the folder now\n"
         "  finished       all steps made\n"
         "  stopped early  validation no longer got better (train.patience)\n"
-        "  interrupted    stopped by Ctrl-C or SIGTERM, and saved\n"
-        "  died           ended without a word: killed, crashed, or the machine went down\n"
+        "  interrupted    stopped by Ctrl-C, SIGTERM or SIGUSR1, and saved\n"
+        "  died           ended without a word: killed, crashed, or a power cut\n"
         "  empty          nothing recorded yet\n"
-        "  damaged        a file is missing or cannot be read; the reason stands below the table\n"
-        "All but running and damaged ones can be gone on with: heed train --resume FOLDER\n"
+        "  damaged        a file is missing or cannot be read; see below the table\n"
+        "Every run that is not running or damaged can be resumed:\n"
+        "  heed train --resume FOLDER\n"
     )
-    parser.epilog = "examples:\n  heed runs\n  heed runs runs/big /data/runs\n  heed runs --json | jq '.[].best_bleu'\n"
+    parser.epilog = "examples:\n  heed runs\n  heed runs runs/big /data/runs\n  heed runs --json | jq '.[].best'\n"
     parser.add_argument(
         "folders", nargs="*", type=Path, metavar="FOLDER", help="where to look (default: runs)", default=[Path("runs")]
     )
@@ -74,7 +75,7 @@ def _print_table(states: list["RunState"]) -> None:
     none = "–" if can_show("–") else "-"
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("run", overflow="fold")
-    for name in ("step", "BLEU", "ppl", "size"):
+    for name in ("step", "best", "ppl", "size"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("last activity", no_wrap=True)
     table.add_column("state", no_wrap=True)
@@ -82,7 +83,7 @@ def _print_table(states: list["RunState"]) -> None:
         table.add_row(
             str(state.path),
             none if state.max_steps is None else f"{state.step}/{state.max_steps}",
-            none if state.best_bleu is None else f"{state.best_bleu:.2f}",
+            _best(state) or none,
             _perplexity(state) or none,
             _size(state.size),
             none if state.last_activity is None else _ago(time.time() - state.last_activity),
@@ -109,10 +110,21 @@ def _notes(states: list["RunState"]) -> list[str]:
     return ["", *notes] if notes else []
 
 
+def _best(state: "RunState") -> str:
+    from heed.evaluate import CRITERIA
+
+    if state.metric is None or state.best is None:
+        return ""
+    by = CRITERIA[state.metric]
+    return f"{'ppl' if by.metric is None else by.label} {by.shown(state.best)}"
+
+
 def _perplexity(state: "RunState") -> str:
+    from heed.evaluate.criterion import PERPLEXITY
+
     if state.valid_perplexity is not None:
-        return f"{state.valid_perplexity:.4g}"
-    return "" if state.train_perplexity is None else f"({state.train_perplexity:.4g})"
+        return PERPLEXITY.shown(state.valid_perplexity)
+    return "" if state.train_perplexity is None else f"({PERPLEXITY.shown(state.train_perplexity)})"
 
 
 def _size(n_bytes: float) -> str:

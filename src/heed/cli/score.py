@@ -2,26 +2,37 @@
 
 import argparse
 import json
-from collections.abc import Mapping
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-HELP = "score translations against references: sacreBLEU, chrF and the paper's own BLEU"
+if TYPE_CHECKING:
+    from heed.evaluate import Comparison, Score
+
+HELP = "score translations against references: BLEU, chrF, exact match, error rates"
 
 EPILOG = """\
 examples:
-  heed score --hypotheses out.de --reference newstest2014.de
-  heed translate --model run < test.en | heed score --reference test.de --baseline old.de --json
+  heed score --hypotheses out.de --reference test.de
+  heed score --hypotheses out.de --reference test.de --target-language de
+  heed translate --model runs/x < test.en |
+    heed score --reference test.de --baseline old.de --json
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Score translations, one sentence a line, against references of the same lines.\n"
-        "Each score stands on a line of its own with its signature and, in brackets, its 95 % confidence\n"
-        "interval. `BLEU` is sacreBLEU's and compares with other papers; `paperBLEU` is the tokenised,\n"
-        "compound-split BLEU of the Transformer paper, which is higher for the same text."
+        "Score translations, one sentence a line, against references of the same lines,\n"
+        "each score with its 95 % confidence interval and its signature:\n\n"
+        "  BLEU       sacreBLEU's, which compares with other papers\n"
+        "  chrF2      character n-grams; better than BLEU where lines are short\n"
+        "  exact      lines that equal their reference, in percent\n"
+        "  CER, WER   character and word errors per 100 of the reference\n"
+        "  paperBLEU  the Transformer paper's own BLEU, higher for the same text; only\n"
+        "             with --target-language, whose tokenizer it needs"
     )
     parser.epilog = EPILOG
-    parser.add_argument(
+    parser.add_argument_group("translations").add_argument(
         "--hypotheses",
         default="-",
         metavar="FILE",
@@ -31,42 +42,43 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def configure_scoring(parser: argparse.ArgumentParser) -> None:
-    """The arguments `heed score` and `heed evaluate` share."""
+    """Add the options `heed score` and `heed evaluate` share."""
     from heed.evaluate.bleu import TOKENIZATIONS
     from heed.evaluate.resampling import RESAMPLES
 
-    parser.add_argument(
+    against = parser.add_argument_group("scored against")
+    against.add_argument(
         "--reference",
         required=True,
         action="append",
         metavar="FILE",
-        help="what they should have been; give it again for each further reference of the same lines",
+        help="the right translations; give it again for further references of the same lines",
     )
-    parser.add_argument(
+    against.add_argument(
         "--baseline",
         metavar="FILE",
         help="another system's translations of the same lines; tests whether the difference is chance",
     )
-    parser.add_argument(
+    how = parser.add_argument_group("scoring")
+    how.add_argument(
         "--target-language",
-        default="de",
         metavar="CODE",
-        help="the language of the translations, for the tokenizer of the paper's BLEU (default: %(default)s)",
+        help="the language of the translations, such as de; adds paperBLEU",
     )
-    parser.add_argument(
+    how.add_argument(
         "--tokenize",
         default="13a",
         choices=TOKENIZATIONS,
         help="sacreBLEU's tokenisation; zh or char for languages without spaces (default: %(default)s)",
     )
-    parser.add_argument(
+    how.add_argument(
         "--resamples",
         type=int,
         default=RESAMPLES,
         metavar="N",
-        help="bootstrap resamples behind intervals and tests; 0 for no intervals (default: %(default)s)",
+        help="bootstrap resamples behind intervals and tests; 0: no intervals (default: %(default)s)",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
+    how.add_argument("--json", action="store_true", help="print one JSON object with unrounded scores")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -80,15 +92,15 @@ def report(
     hypotheses: list[str] | None,
     references: list[list[str]] | None = None,
     decoding: str = "",
-    more: Mapping[str, object] | None = None,
+    perplexity: float | None = None,
 ) -> None:
     """Print the scores of translations, given as a list or else read from the file `origin`.
 
     `references` are the lines of the files `--reference` names, if they have been read already; `decoding` says
-    in every signature how the translations were made; `more` are results to print beside the scores.
+    in every signature how the translations were made; `perplexity` is printed beside the scores.
     """
     from heed.errors import ConfigError, DataError
-    from heed.evaluate import Bleu, ChrF, Metric, PaperBleu, compare, score
+    from heed.evaluate import Bleu, ChrF, ErrorRate, ExactMatch, Metric, PaperBleu, compare, score
     from heed.text.lines import read_lines
 
     files = [*args.reference, *([args.baseline] if args.baseline else [])]
@@ -105,7 +117,10 @@ def report(
             )
     references = texts[: len(args.reference)]
 
-    metrics: list[Metric] = [Bleu(tokenize=args.tokenize), ChrF(), PaperBleu(args.target_language)]
+    metrics: list[Metric] = [Bleu(tokenize=args.tokenize), ChrF()]
+    if args.target_language is not None:
+        metrics.append(PaperBleu(args.target_language))
+    metrics += [ExactMatch(), ErrorRate("char"), ErrorRate("word")]
     scores = [score(metric, hypotheses, *references, resamples=args.resamples) for metric in metrics]
     scores = [one.made_by(decoding) for one in scores] if decoding else scores
     comparisons = (
@@ -119,16 +134,62 @@ def report(
             "references": args.reference,
             "lines": len(hypotheses),
             "scores": [score.to_dict() for score in scores],
-            **(more or {}),
         }
+        if perplexity is not None:
+            found["perplexity"] = perplexity
         if args.baseline:
             found |= {"baseline": args.baseline, "comparisons": [test.to_dict() for test in comparisons]}
         print(json.dumps(found, ensure_ascii=False))
+    elif sys.stdout.isatty():
+        print(*_tables(scores, comparisons, perplexity), sep="\n")
     else:
-        for line in (*scores, *comparisons):
-            print(line)
-        for name, value in (more or {}).items():
-            print(f"{name} = {value:.4f}" if isinstance(value, float) else f"{name} = {value}")
+        print(*scores, *comparisons, sep="\n")
+        if perplexity is not None:
+            print(f"perplexity = {perplexity:.4f}" if perplexity < 1e6 else f"perplexity = {perplexity:.4e}")
+
+
+# --- for people -------------------------------------------------------------------------------------------
+
+_COLUMNS = 80
+
+
+def _tables(scores: Sequence["Score"], comparisons: Sequence["Comparison"], perplexity: float | None) -> list[str]:
+    """Return scores in a table of 80 columns, the comparison with a baseline in another, and signatures below."""
+    from heed.evaluate.criterion import PERPLEXITY
+
+    width = len(PERPLEXITY.label)
+    intervals = any(one.interval is not None for one in scores)
+    lines = [f"{'':{width}}    score" + ("    95 % interval" if intervals else "")]
+    for one in scores:
+        line = f"{one.name:{width}}  {one.value:7.2f}"
+        if one.interval is not None:
+            line += "  [{:6.2f}, {:6.2f}]".format(*one.interval)
+        lines.append(line + ("  lower is better" if one.lower_is_better else ""))
+    if perplexity is not None:
+        lines.append(f"{PERPLEXITY.label}  {PERPLEXITY.shown(perplexity):>7}")
+    if comparisons:
+        lines += ["", f"{'':{width}}    score  baseline  difference       p"]
+        lines += [
+            f"{one.name:{width}}  {one.value:7.2f}  {one.baseline:8.2f}  {one.difference:+10.2f}  {one.p_value:6.4f}  "
+            + (one.direction if one.significant else "not significant" if one.difference else "the same")
+            for one in comparisons
+        ]
+    lines.append("")
+    for one in scores:
+        lines += _wrapped(f"{one.name} {one.ngrams}".replace(" = ", "="), " ") if one.ngrams else []
+    for one in scores:
+        lines += _wrapped(f"{one.name}|{one.signature}", "|")
+    return lines
+
+
+def _wrapped(text: str, after: str) -> list[str]:
+    """Break a text after such characters into lines of 80 columns."""
+    lines = [""]
+    for part in text.replace(after, f"{after}\n").split("\n"):
+        if lines[-1] and len(lines[-1]) + len(part) > _COLUMNS:
+            lines.append("  ")
+        lines[-1] += part
+    return [line.rstrip(" ") for line in lines]
 
 
 def named(file: str) -> str:

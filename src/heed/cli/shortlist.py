@@ -6,14 +6,16 @@ import sys
 from pathlib import Path
 
 from heed.cli.startup import import_torch
+from heed.wording import counted
 
 HELP = "learn which symbols translate which, so that translating need not score all of them"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Learn from a run's training text which target symbols are plausible for a sentence, and keep that in the\n"
-        "run folder. `heed translate --shortlist` then scores these only: quicker, a little less exact."
+        "Learn from a run's training text which target symbols are plausible for a\n"
+        "sentence, and keep that in the run folder. `heed translate --shortlist` then\n"
+        "scores these only: quicker, a little less exact."
     )
     parser.epilog = (
         "examples:\n"
@@ -30,11 +32,13 @@ def run(args: argparse.Namespace) -> int:
     from heed.bar import counting
     from heed.data.lexicon import learn_lexicon
     from heed.data.shortlist import Shortlist
+    from heed.errors import printable
     from heed.run import RunFolder
-    from heed.training.begin import open_corpus, read_validation
+    from heed.training.begin import missing_validation, open_corpus, read_validation
 
     trained = RunFolder.open(args.model)
-    store, valid = open_corpus(trained), read_validation(trained.config)
+    store, missing = open_corpus(trained), missing_validation(trained.config)
+    valid = [] if missing else read_validation(trained.config)
     with counting(100, "learning") as tell:
         lexicon = learn_lexicon(
             store, trained.config.model.max_length + 1, lambda done, total: tell(100 * done // total)
@@ -58,10 +62,11 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(found))
         return 0
-    print(f"{found['folder']}: learnt from {lexicon.n_pairs:,} pairs")
+    print(f"{found['folder']}: learnt from {counted(lexicon.n_pairs, 'pair')}")
     if valid:
         print(f"a sentence of the validation text has {found['mean_length']:.0f} of {found['vocabulary']:,} symbols;")
         print(f"{found['covered']:.1%} of its reference's are among them")
     else:
-        print("how much it covers is not known: the run has no validation text (data.valid_source)", file=sys.stderr)
+        why = missing or "the run has no validation text (data.valid_source)"
+        print(f"how much it covers is not known: {printable(why)}", file=sys.stderr)
     return 0

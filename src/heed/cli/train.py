@@ -1,74 +1,87 @@
 """`heed train`."""
 
 import argparse
+import json
+import os
 import signal
+import sys
+import textwrap
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from heed.cli.startup import import_torch
 
+if TYPE_CHECKING:
+    from heed.config import Config
+
 HELP = "train a model from two line-aligned text files"
+
+_SETTING_COLUMNS = 38  # for a setting and its value, beside what it means
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Learn a vocabulary and a model from raw text. The run folder holds all that is needed to translate;\n"
-        "Ctrl-C saves, and --resume goes on as if nothing had happened."
+        "Learn a vocabulary and a model from raw text. The run folder holds all that is\n"
+        "needed to translate; Ctrl-C saves, and --resume continues as if nothing had\n"
+        "happened."
     )
     parser.epilog = (
         "examples:\n"
-        "  heed train --source train.en --target train.de --valid-source val.en --valid-target val.de \\\n"
-        "      --preset tiny --out runs/x\n"
+        "  heed train --source train.en --target train.de \\\n"
+        "      --valid-source val.en --valid-target val.de --preset tiny --out runs/x\n"
         "  heed train config.toml --set train.max_steps=600 --out runs/y\n"
         "  heed train --resume runs/x\n"
         "  heed train --resume runs/x --set train.max_steps=20000\n"
+        "  heed train --preset tiny --settings\n"
         "  heed prepare --source train.en --target train.de --out data/x\n"
         "  heed train --data data/x --out runs/z\n"
-        "\nsettings: docs/config.md lists every section.key for --set and config files\n"
-        "many processes and machines: torchrun -m heed train ..., see docs/cluster.md"
+        "\nmany processes and machines: torchrun -m heed train ..., see docs/cluster.md"
     )
-    parser.add_argument("config", nargs="?", type=Path, help="a TOML file, or a run folder's config.json")
-    parser.add_argument(
-        "--source", metavar="FILE", help="training text to translate from: plain, .gz, or .tsv with both"
-    )
-    parser.add_argument("--target", metavar="FILE", help="its translation, line by line")
-    parser.add_argument("--data", metavar="FOLDER", help="both, made ready by `heed prepare`")
-    parser.add_argument("--valid-source", metavar="FILE", help="held-out text to judge the model by")
-    parser.add_argument("--valid-target", metavar="FILE", help="its translation")
-    parser.add_argument("--preset", help="tiny, swift, small, base or big (default: base, the paper's)")
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="the run folder to make")
-    parser.add_argument("--resume", type=Path, metavar="FOLDER", help="go on with the training in this run folder")
-    parser.add_argument(
+    text = parser.add_argument_group("text")
+    text.add_argument("--source", metavar="FILE", help="training text to translate from: plain, .gz, or .tsv with both")
+    text.add_argument("--target", metavar="FILE", help="its translation, line by line")
+    text.add_argument("--valid-source", metavar="FILE", help="held-out text to judge the model by")
+    text.add_argument("--valid-target", metavar="FILE", help="its translation")
+    text.add_argument("--data", metavar="FOLDER", help="made by `heed prepare`, instead of --source and --target")
+    folder = parser.add_argument_group("run folder")
+    folder.add_argument("--out", type=Path, metavar="FOLDER", help="the run folder to make")
+    folder.add_argument("--resume", type=Path, metavar="FOLDER", help="continue the training in this run folder")
+    settings = parser.add_argument_group("settings")
+    settings.add_argument("--preset", help="quick, tiny, swift, small, base or big (default: base, the paper's)")
+    settings.add_argument(
         "--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="change one setting; may be repeated"
     )
+    settings.add_argument("config", nargs="?", type=Path, help="a TOML file, or a run folder's config.json")
+    settings.add_argument(
+        "--settings", action="store_true", help="do not train; print every setting, its value and what it means"
+    )
+    settings.add_argument("--json", action="store_true", help="with --settings: print one JSON object")
 
 
 def run(args: argparse.Namespace) -> int:
     # Until training begins, which has something to save, being asked to stop is as Ctrl-C.
-    before = signal.signal(signal.SIGTERM, _stop)
+    numbers = [signal.SIGTERM, *([signal.SIGUSR1] if hasattr(signal, "SIGUSR1") else [])]
+    before = {number: signal.signal(number, _stop) for number in numbers}
     try:
         return _train(args)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _train(args: argparse.Namespace) -> int:
     from heed.allocator import keep_freed_memory
-    from heed.config import Config, build_config, parse_overrides, preset, read_config
+    from heed.config import parse_overrides
     from heed.errors import ConfigError
 
+    if args.json and not args.settings:
+        raise ConfigError("--json goes with --settings; what a training did is in its run folder, in events.jsonl")
     keep_freed_memory()
-    files = {
-        "train_source": args.source,
-        "train_target": args.target,
-        "prepared": args.data,
-        "valid_source": args.valid_source,
-        "valid_target": args.valid_target,
-    }
-    given = {key: value for key, value in files.items() if value is not None}
     if args.resume is not None:
         changes = parse_overrides(args.set)
         longer = changes.pop("train", {})
-        if given or args.config or args.preset or args.out or changes or longer.keys() - {"max_steps", "patience"}:
+        others = (*_text(args), args.config, args.preset, args.out, args.settings)
+        if any(others) or changes or longer.keys() - {"max_steps", "patience"}:
             raise ConfigError(
                 "--resume goes on with a run as it was begun; only train.max_steps and train.patience can be --set anew"
             )
@@ -77,18 +90,85 @@ def _train(args: argparse.Namespace) -> int:
 
         outcome = resume(args.resume, **longer)
     else:
-        settings = {} if args.config is None else read_config(args.config)
-        base: Config = preset(args.preset or settings.get("preset", "base"))
-        layers = [(str(args.config), {**settings, "preset": base.preset})] if args.config else []
-        layers += [("command line", {"data": given}), ("--set", parse_overrides(args.set))]
-        config = build_config(base, *layers)
+        config, is_chosen = _config(args)
+        if args.settings:
+            _print_settings(config, args.json)
+            return 0
         if args.out is None:
-            raise ConfigError("where to? Name a new run folder with --out, such as --out runs/x")
+            raise ConfigError("--out is missing; name a new run folder, such as --out runs/x")
         import_torch()
         from heed.training.loop import train
 
+        if not is_chosen:
+            _name_smaller_presets()
         outcome = train(config, args.out)
     return 130 if outcome.reason == "interrupted" else 0
+
+
+def _text(args: argparse.Namespace) -> dict[str, str]:
+    """The text that options name."""
+    given = {
+        "train_source": args.source,
+        "train_target": args.target,
+        "prepared": args.data,
+        "valid_source": args.valid_source,
+        "valid_target": args.valid_target,
+    }
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def _config(args: argparse.Namespace) -> "tuple[Config, bool]":
+    """What the command line comes to, and whether it names a preset."""
+    from heed.config import build_config, parse_overrides, preset, read_config
+
+    settings = {} if args.config is None else read_config(args.config)
+    name = args.preset or settings.get("preset")
+    base = preset(name or "base")
+    layers = [(str(args.config), {**settings, "preset": base.preset})] if args.config else []
+    layers += [("command line", {"data": _text(args)}), ("--set", parse_overrides(args.set))]
+    return build_config(base, *layers), name is not None
+
+
+def _name_smaller_presets() -> None:
+    import torch
+
+    if os.environ.get("RANK", "0") == "0" and not torch.cuda.is_available():
+        print(
+            "no --preset: this is the paper's base model, made for GPUs.\n"
+            "For a CPU think of --preset tiny, swift or small (heed train --settings).",
+            file=sys.stderr,
+        )
+
+
+def _print_settings(config: "Config", as_json: bool) -> None:
+    from heed.config import Config, all_settings
+
+    ours, base = config.to_dict(), Config().to_dict()
+    if as_json:
+        found = {
+            f"{one.section}.{one.key}": {
+                "value": ours[one.section][one.key],
+                "default": base[one.section][one.key],
+                "type": one.type,
+                "meaning": one.meaning,
+            }
+            for one in all_settings()
+        }
+        print(json.dumps({"preset": config.preset, "settings": found}, ensure_ascii=False))
+        return
+    print(f"preset {config.preset}; * is not as in the paper's base model\n")
+    for one in all_settings():
+        value = ours[one.section][one.key]
+        mark = " " if value == base[one.section][one.key] else "*"
+        shown = "(left out)" if value is None else json.dumps(value, ensure_ascii=False)
+        left = f"{mark} {one.section}.{one.key} = {shown}"
+        lines = textwrap.wrap(one.meaning, 79 - _SETTING_COLUMNS) or [""]
+        if len(left) >= _SETTING_COLUMNS:
+            lines = [left, *(" " * _SETTING_COLUMNS + line for line in lines)]
+        else:
+            lines = [left.ljust(_SETTING_COLUMNS) + lines[0], *(" " * _SETTING_COLUMNS + line for line in lines[1:])]
+        print("\n".join(lines))
+    print("\nchange one with --set section.key=value, or in a TOML file (docs/config.md)")
 
 
 def _stop(number: int, frame: object) -> None:

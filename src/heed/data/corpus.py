@@ -1,12 +1,14 @@
 """Two line-aligned files, or one with tabs: pairs of lines. Every complaint carries file and line."""
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from heed.errors import DataError
-from heed.text.lines import read_lines, reading
+from heed.errors import ConfigError, DataError
+from heed.text.lines import count_lines, read_lines, reading
+from heed.wording import counted
 
 
 @dataclass(frozen=True)
@@ -18,13 +20,13 @@ class ParallelText:
 
     def __post_init__(self) -> None:
         if self.target and self.source.removesuffix(".gz").endswith(".tsv"):
-            raise DataError(
+            raise ConfigError(
                 f"{self.source}: a .tsv file holds both languages, so there can be no target file {self.target}; "
                 "leave one of the two out"
             )
         if not self.target and not self.source.removesuffix(".gz").endswith(".tsv"):
-            raise DataError(
-                f"{self.source}: where is its other language? Give a target file of as many lines, "
+            raise ConfigError(
+                f"{self.source}: has no translation; give a target file of as many lines (--target), "
                 "or one .tsv file with source, tab, target on each line"
             )
 
@@ -45,8 +47,9 @@ class ParallelText:
         if len({count for _, count in counts}) > 1:
             (source, n_source), (target, n_target) = counts
             raise DataError(
-                f"{source} has {n_source:,} lines, but {target} has {n_target:,}; line n of one must be the "
-                "translation of line n of the other. Find where they part company, or take the right pair of files"
+                f"{source} has {counted(n_source, 'line')}, but {target} has {n_target:,}; line n of one must be the "
+                "translation of line n of the other. If these are the right files, this finds where they drift apart: "
+                + shlex.join(["heed", "doctor", "--source", source, "--target", target])
             )
         return counts[0][1]
 
@@ -61,7 +64,9 @@ class ParallelText:
         """Both sides of a TSV file's line."""
         columns = line.split("\t")
         if len(columns) != 2 and line.strip():
-            raise DataError(f"{self.source}, line {number}: {len(columns)} columns; write source, one tab, target")
+            raise DataError(
+                f"{self.source}, line {number}: {counted(len(columns), 'column')}; write source, one tab, target"
+            )
         return (columns[0], columns[1]) if len(columns) == 2 else ("", "")
 
 
@@ -80,11 +85,7 @@ def overlap(train: ParallelText, pairs: list[tuple[str, str]]) -> int:
 
 
 def _count_lines(path: str) -> int:
-    count, last = 0, b"\n"
     if path == "-" or Path(path).is_fifo():
         raise DataError(f"{path}: can be read only once, and training needs its text again; put it into a file")
     with reading(path) as stream:
-        while block := stream.read(1 << 20):
-            count += block.count(b"\n")
-            last = block[-1:]
-    return count + (last != b"\n")
+        return count_lines(iter(lambda: stream.read(1 << 20), b""))

@@ -4,7 +4,6 @@ This process reads blocks of lines of both files in step, hands each to a worker
 in the order of the text: the store is the same whatever the number of workers. It appears whole or not at all.
 """
 
-import gzip
 import hashlib
 import io
 import os
@@ -27,7 +26,7 @@ from heed.data.worker import Worker
 from heed.durable import new_folder_alone
 from heed.errors import DataError
 from heed.lock import NAME as LOCK
-from heed.text.lines import reading
+from heed.text.lines import reading, text_bytes
 from heed.text.tokenizer import Tokenizer
 
 _LINES_AT_ONCE = 128
@@ -156,9 +155,7 @@ class _ReadFile(io.RawIOBase):
         """Its lines, some at a time."""
         with reading(self._path), open(self._path, "rb", buffering=0) as self._file:  # for the former's complaints
             self._stat = os.fstat(self._file.fileno())
-            stream = io.BufferedReader(self, 1 << 20)
-            if self._path.endswith(".gz"):
-                stream = io.BufferedReader(gzip.GzipFile(fileobj=stream), 1 << 20)  # type: ignore[arg-type]
+            stream = text_bytes(io.BufferedReader(self, 1 << 20), self._path)
             while lines := list(islice(stream, _LINES_AT_ONCE)):
                 yield lines
             now = os.fstat(self._file.fileno())

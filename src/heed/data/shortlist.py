@@ -10,7 +10,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from heed.data.lexicon import Lexicon
-from heed.durable import checksum, new_folder, read_manifest, write_manifest, write_through
+from heed.durable import checksum, new_folder, read_file, read_manifest, write_manifest, write_through
 from heed.errors import CheckpointError, DamageError
 from heed.symbols import EOS, N_SPECIAL
 from heed.text.tokenizer import Tokenizer
@@ -66,12 +66,23 @@ class Shortlist:
         if not folder.is_dir():
             raise CheckpointError(f"{folder.parent}: has no shortlist yet; {make}")
         try:
-            manifest = read_manifest(folder, FORMAT, make)
-            content = (folder / _FILE).read_bytes()
+            manifest = read_manifest(folder, (FORMAT,), make)
+            content = read_file(folder / _FILE)
             if checksum(content) != manifest["sha256"][_FILE]:
                 raise DamageError(f"{folder / _FILE}: damaged: its checksum is not right")
             if manifest["tokenizer"] != checksum(tokenizer.model):
                 raise CheckpointError(f"{folder}: was made for another vocabulary than this run's; {make}")
-            return cls(**load(content))
-        except (DamageError, OSError, SafetensorError) as error:
+            found = cls(**load(content))
+        except (DamageError, OSError) as error:
             raise DamageError(f"{error}; {make}") from None
+        except (SafetensorError, KeyError, TypeError, ValueError) as error:
+            raise DamageError(f"{folder}: damaged ({error}); {make}") from None
+        if not found._fits(len(tokenizer)):
+            raise DamageError(f"{folder / _FILE}: damaged (not a list for {len(tokenizer):,} symbols); {make}")
+        return found
+
+    def _fits(self, vocabulary: int) -> bool:
+        best, always = self.best, self.always
+        shaped = best.ndim == 2 and len(best) == vocabulary and always.shape == (vocabulary,)
+        typed = best.dtype == np.int32 and always.dtype == np.bool_
+        return shaped and typed and bool(np.all((best >= 0) & (best < vocabulary)))

@@ -6,7 +6,7 @@ first sentence in it is used, the small arrays when they are first asked for.
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -18,7 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heed.data.encode import LENGTH, id_type
-from heed.durable import MANIFEST, checksum, json_bytes, read_manifest, write_manifest, write_through
+from heed.durable import (
+    MANIFEST,
+    checksum,
+    json_bytes,
+    open_file,
+    read_file,
+    read_manifest,
+    write_manifest,
+    write_through,
+)
 from heed.errors import CheckpointError, DamageError, DataError
 from heed.text.tokenizer import Tokenizer
 
@@ -28,6 +37,8 @@ TOKENIZER = "tokenizer.model"
 NUMBER = np.dtype("<i8")
 
 _SIDES = ("source", "target")
+_ID_TYPES = ("<u2", "<i4")
+_CHECKED_AT_ONCE = 1 << 20  # numbers
 _ARRAYS = (*(f"{side}.{what}" for side in _SIDES for what in ("ids", "lengths", "starts")), "lines", "blank_lines")
 
 Ids = NDArray[np.uint16] | NDArray[np.int32]
@@ -48,9 +59,9 @@ class TextFile:
             now = os.stat(self.path)
             if (now.st_size, now.st_mtime_ns) == (self.size, self.mtime_ns):
                 return False
-            with open(self.path, "rb") as file:
+            with open_file(Path(self.path)) as file:
                 return now.st_size != self.size or hashlib.file_digest(file, "sha256").hexdigest() != self.sha256
-        except OSError:  # not there, or not to be read: not needed either
+        except (OSError, ValueError):  # not there, or not to be read: not needed either
             return False
 
 
@@ -69,6 +80,8 @@ class StoredArray:
             found = path.stat().st_size
             if found != size:
                 raise _damaged(path, f"{found:,} bytes instead of {size:,}")
+            if size % kind.itemsize or len(sums) != -(-size // BLOCK):
+                raise _damaged(path, f"{size:,} bytes and {len(sums):,} checksums do not go together")
             mapped = np.memmap(path, dtype=kind, mode="r") if size else np.empty(0, dtype=kind)
         except OSError as error:
             raise _damaged(path, error.strerror or str(error)) from None
@@ -100,13 +113,16 @@ class StoredArray:
 
     def _verify(self, blocks: NDArray[np.int64]) -> None:
         # Read, not mapped: what is only checked does not stay with the process.
-        with open(self.path, "rb", buffering=0) as file:
-            for block in blocks.tolist():
-                content = os.pread(file.fileno(), BLOCK, block * BLOCK)
-                if checksum(content) != self._sums[block]:
-                    raise _damaged(
-                        self.path, f"bytes {block * BLOCK:,} to {block * BLOCK + len(content):,} have changed"
-                    )
+        try:
+            with open_file(self.path) as file:
+                for block in blocks.tolist():
+                    content = os.pread(file.fileno(), BLOCK, block * BLOCK)
+                    if checksum(content) != self._sums[block]:
+                        raise _damaged(
+                            self.path, f"bytes {block * BLOCK:,} to {block * BLOCK + len(content):,} have changed"
+                        )
+        except OSError as error:
+            raise _damaged(self.path, error.strerror or str(error)) from None
         self._verified[blocks] = True
         self._whole = bool(self._verified.all())
 
@@ -114,8 +130,10 @@ class StoredArray:
 class Sequences:
     """Many id sequences end to end; sequence i is `ids[starts[i] : starts[i + 1]]`, EOS included."""
 
-    def __init__(self, ids: StoredArray, lengths: StoredArray, starts: StoredArray) -> None:
-        self._ids, self._lengths, self._starts = ids, lengths, starts
+    def __init__(
+        self, ids: StoredArray, lengths: StoredArray, starts: StoredArray, vocabulary: Callable[[], int]
+    ) -> None:
+        self._ids, self._lengths, self._starts, self._vocabulary = ids, lengths, starts, vocabulary
 
     def __len__(self) -> int:
         return len(self._lengths.raw)
@@ -130,11 +148,23 @@ class Sequences:
 
     @property
     def lengths(self) -> NDArray[np.int32]:
-        return self._lengths.array
+        return self._checked[0]
 
     @property
     def starts(self) -> NDArray[np.int64]:
-        return self._starts.array
+        return self._checked[1]
+
+    @cached_property
+    def _checked(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """Lengths and starts that agree: whoever follows them stays within the ids."""
+        lengths, starts = self._lengths.array, self._starts.array
+        if len(starts) != len(lengths) + 1 or starts[0] != 0 or starts[-1] != len(self.ids):
+            raise _damaged(self._starts.path, "it does not cover the ids")
+        for begin in range(0, len(lengths), _CHECKED_AT_ONCE):
+            some = lengths[begin : begin + _CHECKED_AT_ONCE]
+            if some.min() < 1 or np.any(np.diff(starts[begin : begin + len(some) + 1]) != some):
+                raise _damaged(self._starts.path, f"it does not agree with {self._lengths.path.name}")
+        return lengths, starts
 
     def gather(self, indices: Sequence[int] | NDArray[np.integer[Any]]) -> tuple[Ids, NDArray[np.int64]]:
         """The ids of some sequences end to end, and their lengths."""
@@ -143,7 +173,10 @@ class Sequences:
         lengths = ends - begins
         positions = np.repeat(ends - np.cumsum(lengths), lengths)
         positions += np.arange(len(positions))
-        return self.ids[positions], lengths
+        ids = self.ids[positions]
+        if len(ids) and (ids.max() >= self._vocabulary() or ids.min() < 0):
+            raise _damaged(self._ids.path, f"an id beyond the vocabulary of {self._vocabulary():,}")
+        return ids, lengths
 
 
 class PairStore:
@@ -159,15 +192,23 @@ class PairStore:
         self.tokenizer_checksum: str = manifest["tokenizer"]
         self.learnt: dict[str, Any] = manifest["learnt"]
         self.texts = tuple(TextFile(**text) for text in manifest["texts"])
+        if not all(isinstance(text.path, str) for text in self.texts):
+            raise ValueError("a text without a name")
+        if manifest["id_type"] not in _ID_TYPES:
+            raise ValueError(f"ids of type {manifest['id_type']!r}")
         self._arrays = {}
         for name in _ARRAYS:
             ids, lengths = name.endswith(".ids"), name.endswith(".lengths")
             kind = np.dtype(manifest["id_type"]) if ids else LENGTH if lengths else NUMBER
             file = manifest["files"][name]
             self._arrays[name] = StoredArray(folder / name, kind, file["size"], file["blocks"])
-        self.source, self.target = (
-            Sequences(*(self._arrays[f"{side}.{what}"] for what in ("ids", "lengths", "starts"))) for side in _SIDES
-        )
+        self.source, self.target = (self._sequences(side) for side in _SIDES)
+        if not len(self.source) == len(self.target) == len(self._arrays["lines"].raw):
+            raise ValueError("two sides of different lengths")
+
+    def _sequences(self, side: str) -> Sequences:
+        ids, lengths, starts = (self._arrays[f"{side}.{what}"] for what in ("ids", "lengths", "starts"))
+        return Sequences(ids, lengths, starts, lambda: len(self.tokenizer))
 
     @classmethod
     def open(cls, folder: Path) -> "PairStore":
@@ -175,9 +216,13 @@ class PairStore:
         Raises:
             DataError: the folder is not a store, is of another format, or a file of it is missing or damaged.
         """
-        store = cls(folder, _read_manifest(folder))
+        manifest = _read_manifest(folder)
         try:
-            model = (folder / TOKENIZER).read_bytes()
+            store = cls(folder, manifest)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise _damaged(folder / MANIFEST, f"it describes no corpus: {error}") from None
+        try:
+            model = read_file(folder / TOKENIZER)
         except OSError as error:
             raise _damaged(folder / TOKENIZER, error.strerror or str(error)) from None
         if checksum(model) != store.tokenizer_checksum:
@@ -222,7 +267,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
             f"heed prepare --source FILE --target FILE --out {folder}"
         )
     try:
-        return read_manifest(folder, FORMAT, _again(folder))
+        return read_manifest(folder, (FORMAT,), _again(folder))
     except DamageError as error:
         raise DataError(f"{error}; {_again(folder)}") from None
     except CheckpointError as error:

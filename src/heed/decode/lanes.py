@@ -4,7 +4,7 @@ The steps of a search are many and small. All cores together on one of them spen
 other, and the more so if another program wants a core, too.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -19,13 +19,28 @@ def n_lanes(device: torch.device) -> int:
     return torch.get_num_threads() if device.type == "cpu" else 1
 
 
-def side_by_side(work: Callable[[T], R], items: Sequence[T], lanes: int, small_steps: bool) -> list[R]:
+def side_by_side(
+    work: Callable[[T], R],
+    items: Sequence[T],
+    lanes: int,
+    small_steps: bool,
+    on_result: Callable[[R], None] = lambda result: None,
+) -> list[R]:
     """`work` of each item, in the order of the items. PyTorch's kernels let other threads run Python.
 
-    A lone item gets all cores, unless its steps are too small for that.
+    A lone item gets all cores, unless its steps are too small for that. `on_result` is called with each result in
+    turn, in the calling thread.
     """
-    if lanes == 1 or (len(items) == 1 and not small_steps):
-        return [work(item) for item in items]
+
+    def collected(results: Iterable[R]) -> list[R]:
+        kept = []
+        for result in results:
+            on_result(result)
+            kept.append(result)
+        return kept
+
+    if lanes == 1 or not items or (len(items) == 1 and not small_steps):
+        return collected(map(work, items))
     threads = torch.get_num_threads()
 
     @torch.inference_mode()
@@ -35,8 +50,8 @@ def side_by_side(work: Callable[[T], R], items: Sequence[T], lanes: int, small_s
 
     try:
         if len(items) == 1:
-            return [alone(items[0])]
+            return collected(map(alone, items))
         with ThreadPoolExecutor(min(lanes, len(items)), thread_name_prefix="heed-lane") as pool:
-            return list(pool.map(alone, items))
+            return collected(pool.map(alone, items))
     finally:
         torch.set_num_threads(threads)  # the number is also that of threads to come

@@ -9,10 +9,17 @@ from torch import Tensor
 
 from heed.decode.step import Hypothesis, S, Step, Task
 
+# Beyond these, float32 knows only one probability or all alike.
+MIN_TEMPERATURE, MAX_TEMPERATURE = 0.001, 1000.0
+
 
 @dataclass(frozen=True)
 class Sampling:
-    """How to draw: sharper or flatter, from the k most probable only, from the most probable share p only."""
+    """How to draw: sharper or flatter, from the k most probable only, from the most probable share p only.
+
+    Raises:
+        ValueError: a value out of range. The message begins with the field's name.
+    """
 
     temperature: float = 1.0
     top_k: int = 0  # 0: all
@@ -20,8 +27,16 @@ class Sampling:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        if not self.temperature > 0 or self.top_k < 0 or not 0 < self.top_p <= 1 or self.seed < 0:
-            raise ValueError(f"{self}: needs temperature > 0, top_k >= 0, 0 < top_p <= 1, seed >= 0")
+        if not MIN_TEMPERATURE <= self.temperature <= MAX_TEMPERATURE:
+            raise ValueError(
+                f"temperature must be from {MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:,.0f}, not {self.temperature}"
+            )
+        if self.top_k < 0:
+            raise ValueError(f"top_k must be at least 1, or 0 for all, not {self.top_k}")
+        if not 0 < self.top_p <= 1:
+            raise ValueError(f"top_p must be above 0 and at most 1, not {self.top_p}")
+        if self.seed < 0:
+            raise ValueError(f"seed must be at least 0, not {self.seed}")
 
 
 def sample(
@@ -43,7 +58,7 @@ def sample(
     going_BW = torch.ones(n_sentences, n_samples, dtype=torch.bool, device=device)
     parents_BW = torch.arange(n_samples, device=device).expand(n_sentences, -1)
     state = state.select(sentences_B, torch.zeros_like(parents_BW))
-    while len(sentences_B):
+    while going_BW.any():
         logits_BWV, state = step(newest_BW, state)
         logprobs_BWV = task.all(logits_BWV, ids_BWt, sentences_B)
         uniform_BW = np.stack([streams[sentence].random(n_samples) for sentence in sentences_B.tolist()])
@@ -61,7 +76,7 @@ def sample(
             results[int(sentences_B[row])].append(drawn)
         going_BW = going_BW & ~stops_BW
         rows_B = going_BW.any(1).nonzero().squeeze(1)
-        if len(rows_B) < len(sentences_B):
+        if 0 < len(rows_B) < len(sentences_B):
             sentences_B, ids_BWt, parents_BW = sentences_B[rows_B], ids_BWt[rows_B], parents_BW[rows_B]
             newest_BW, total_BW, going_BW = newest_BW[rows_B], total_BW[rows_B], going_BW[rows_B]
             state = state.select(rows_B, parents_BW)
@@ -79,6 +94,6 @@ def _draw(logprobs_BWV: Tensor, uniform_BW: Tensor, sampling: Sampling) -> Tenso
     cumulative_BWV = sorted_BWV.cumsum(-1)
     target_BW1 = (uniform_BW * cumulative_BWV[..., -1]).unsqueeze(-1)
     place_BW1 = torch.searchsorted(cumulative_BWV, target_BW1, right=True)
-    # Rounding may point past the last possible symbol.
-    last_BW1 = sorted_BWV.gt(0).sum(-1, keepdim=True) - 1
+    # Rounding may point past the last possible symbol. Where no probability is a number, any symbol will do.
+    last_BW1 = (sorted_BWV.gt(0).sum(-1, keepdim=True) - 1).clamp_min(0)
     return symbols_BWV.gather(-1, place_BW1.minimum(last_BW1)).squeeze(-1)

@@ -20,7 +20,7 @@ class State(Protocol):
     def select(self, sentences_B: Tensor, parents_BW: Tensor) -> Self:
         """The state of these sentences, hypothesis w continuing the old hypothesis `parents_BW[b, w]`.
 
-        Finished sentences leave by not being named; hypotheses multiply by being named twice.
+        Finished sentences leave by not being named, but at least one stays; hypotheses multiply by being named twice.
         """
         ...
 

@@ -3,6 +3,8 @@
     score(Bleu(), hypotheses, references)           sacreBLEU, comparable between papers
     score(ChrF(), hypotheses, references)           character n-grams
     score(PaperBleu("de"), hypotheses, references)  the BLEU "Attention Is All You Need" reports
+    score(ExactMatch(), hypotheses, references)     the share of lines that are right
+    score(ErrorRate("char"), hypotheses, references)  character error rate; "word" for words
     compare(Bleu(), hypotheses, baseline, references)  is one system better than another?
 
 Everything heavy is imported when a score is asked for, so importing this package costs nothing.
@@ -10,6 +12,9 @@ Everything heavy is imported when a score is asked for, so importing this packag
 
 from heed.evaluate.bleu import Bleu
 from heed.evaluate.chrf import ChrF
+from heed.evaluate.criterion import CRITERIA, Criterion, criterion
+from heed.evaluate.error_rate import ErrorRate
+from heed.evaluate.exact import ExactMatch
 from heed.evaluate.paired import Comparison, compare
 from heed.evaluate.paper_bleu import PaperBleu
 from heed.evaluate.scoring import Metric, NgramCounts, Score, score
@@ -17,13 +22,18 @@ from heed.evaluate.signature import decoding_signature
 
 __all__ = [
     "Bleu",
+    "CRITERIA",
     "ChrF",
     "Comparison",
+    "Criterion",
+    "ErrorRate",
+    "ExactMatch",
     "Metric",
     "NgramCounts",
     "PaperBleu",
     "Score",
     "compare",
+    "criterion",
     "decoding_signature",
     "score",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from heed.errors import ConfigError
 
@@ -22,6 +22,7 @@ class Bleu:
 
     tokenize: str = "13a"
     lowercase: bool = False
+    lower_is_better: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.tokenize not in TOKENIZATIONS:

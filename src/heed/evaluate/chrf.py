@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from sacrebleu.metrics.base import Signature
@@ -16,6 +16,7 @@ class ChrF:
     """chrF2 as sacreBLEU counts it; with `word_order=2` it is chrF2++."""
 
     word_order: int = 0
+    lower_is_better: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

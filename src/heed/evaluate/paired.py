@@ -21,10 +21,11 @@ class Comparison:
     baseline: float
     p_value: float
     signature: str
+    lower_is_better: bool = False
 
     @property
     def difference(self) -> float:
-        """Positive when the system is better than the baseline."""
+        """How much higher the system scores than the baseline, for better or (see `lower_is_better`) for worse."""
         return self.value - self.baseline
 
     @property
@@ -38,13 +39,16 @@ class Comparison:
             return "the two systems score the same"
         if not self.significant:
             return f"this test set cannot tell the two systems apart (p is not below {LEVEL})"
-        direction = "better" if self.difference > 0 else "worse"
-        return f"significantly {direction} than the baseline (p is below {LEVEL})"
+        return f"significantly {self.direction} than the baseline (p is below {LEVEL})"
+
+    @property
+    def direction(self) -> str:
+        return "better" if (self.difference > 0) != self.lower_is_better else "worse"
 
     def __str__(self) -> str:
         return (
-            f"{self.name}|{self.signature} = {self.value:.2f} against {self.baseline:.2f}: "
-            f"{self.difference:+.2f}, p = {self.p_value:.4f}; {self.meaning}"
+            f"{self.name} = {self.value:.2f} against {self.baseline:.2f}: {self.difference:+.2f}, "
+            f"p = {self.p_value:.4f}; {self.meaning} {self.name}|{self.signature}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -59,6 +63,7 @@ class Comparison:
             "level": LEVEL,
             "meaning": self.meaning,
             "signature": self.signature,
+            "lower_is_better": self.lower_is_better,
         }
 
 
@@ -103,4 +108,5 @@ def compare(
         # significantly different from itself (p = 1/1001). No difference at all is never significant.
         p_value=1.0 if of_system.score == of_baseline.score else float(of_system.p_value),
         signature=metric.sign(signature),
+        lower_is_better=metric.lower_is_better,
     )

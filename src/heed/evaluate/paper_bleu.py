@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from heed.errors import ConfigError
 from heed.evaluate.signature import join_signature
@@ -35,6 +35,7 @@ class PaperBleu:
     """
 
     target_language: str = "de"
+    lower_is_better: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         from sacremoses.corpus import NonbreakingPrefixes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,11 +17,16 @@ if TYPE_CHECKING:
 
 
 class Metric(Protocol):
-    """What `score` and `compare` ask of a metric; sacreBLEU does the counting for all of them."""
+    """What `score` and `compare` ask of a metric; sacreBLEU sums up and resamples all of them."""
 
     @property
     def name(self) -> str:
         """What its scores are called."""
+        ...
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether it counts errors."""
         ...
 
     def prepare(self, lines: Sequence[str]) -> Sequence[str]:
@@ -74,28 +80,37 @@ class Score:
     mean: float | None = None
     half_width: float | None = None
     ngrams: NgramCounts | None = None
+    lower_is_better: bool = False
 
     @property
     def interval(self) -> tuple[float, float] | None:
         """The 95 % confidence interval, `mean` plus and minus `half_width`; None if nothing was resampled."""
         if self.mean is None or self.half_width is None:
             return None
-        return max(0.0, self.mean - self.half_width), min(100.0, self.mean + self.half_width)
+        highest = math.inf if self.lower_is_better else 100.0  # there can be more errors than reference words
+        return max(0.0, self.mean - self.half_width), min(highest, self.mean + self.half_width)
 
     def made_by(self, decoding: str) -> Score:
         """The same score, whose signature also says how the translations were made (`decoding_signature`)."""
         return dataclasses.replace(self, signature=f"{self.signature}|{decoding}")
 
     def __str__(self) -> str:
-        line = f"{self.name}|{self.signature} = {self.value:.2f}"
+        line = f"{self.name} = {self.value:.2f}"
         if self.interval is not None:
             low, high = self.interval
             line += f" [{low:.2f}, {high:.2f}]"
-        return line if self.ngrams is None else f"{line} {self.ngrams}"
+        if self.ngrams is not None:
+            line += f" {self.ngrams}"
+        return f"{line} {self.name}|{self.signature}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, unrounded; what is unknown is left out."""
-        plain: dict[str, Any] = {"name": self.name, "score": self.value, "signature": self.signature}
+        plain: dict[str, Any] = {
+            "name": self.name,
+            "score": self.value,
+            "signature": self.signature,
+            "lower_is_better": self.lower_is_better,
+        }
         if self.interval is not None:
             plain["confidence"] = {
                 "level": 0.95,
@@ -141,6 +156,7 @@ def score(
         mean=float(counted._mean) if resamples else None,
         half_width=float(counted._ci) if resamples else None,
         ngrams=_ngram_counts(counted),
+        lower_is_better=metric.lower_is_better,
     )
 
 
@@ -164,7 +180,7 @@ def require_parallel(hypotheses: Sequence[str], references: Sequence[Sequence[st
 
 
 def _ngram_counts(counted: Any) -> NgramCounts | None:
-    if not hasattr(counted, "bp"):  # chrF has none
+    if not hasattr(counted, "bp"):  # only BLEU has them
         return None
     return NgramCounts(
         correct=tuple(int(n) for n in counted.counts),

@@ -24,18 +24,29 @@ from heed.model.positions import LearnedPositions, sinusoids
 from heed.model.transformer import Transformer
 from heed.symbols import EOS, PAD, UNK
 from heed.text.tokenizer import Tokenizer
+from heed.translation import not_finite
 
 _POSITIONS = 4096  # of the table: past its end, CTranslate2 raises an error
 
 
 def write_ctranslate2(
-    folder: Path, model: Transformer, tokenizer: Tokenizer, decode: DecodeConfig, int8: bool = False
+    folder: Path,
+    model: Transformer,
+    tokenizer: Tokenizer,
+    decode: DecodeConfig,
+    int8: bool = False,
+    weights: str = "the model",
 ) -> None:
     """Fill an empty folder: the model, its vocabulary, and the tokenizer that makes its pieces.
 
+    `weights`: where they are from.
+
     Raises:
         ConfigError: CTranslate2 is not installed.
+        DecodeError: the weights are not finite. CTranslate2 may give such translations a finite score.
     """
+    if not all(weight.isfinite().all() for weight in model.parameters()):
+        raise not_finite(weights)
     spec = _specification(model, tokenizer, decode)
     spec.validate()
     spec.optimize(quantization="int8" if int8 else "float32")

@@ -20,14 +20,16 @@ probability; and sums are rounded differently, which may decide between near equ
 import os
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from heed.config import Config, DecodeConfig
 from heed.decode.penalty import length_penalty
+from heed.errors import CheckpointError
 from heed.symbols import EOS, PAD
 from heed.text.tokenizer import Tokenizer
-from heed.translation import Translation, beam_and_alpha, best_of, joined, parts_that_fit
+from heed.translation import Translation, beam_and_alpha, best_of, joined, parts_that_fit, texts_of
 
 _NO_PENALTY = 1e-9  # 0 is taken for leave to stop at the first finished hypothesis
 _SENTENCES = 32  # in a batch: enough for the matrix products, and short waits for the longest translation
@@ -43,20 +45,24 @@ class _Hypothesis(NamedTuple):
 class Engine:
     """A folder made by `write_ctranslate2`, ready to translate."""
 
-    def __init__(self, folder: Path, config: Config, tokenizer: Tokenizer, int8: bool = False) -> None:
+    def __init__(
+        self, folder: Path, config: Config, tokenizer: Tokenizer, int8: bool = False, weights: str = "the model"
+    ) -> None:
+        """Open the folder. `weights`: where they are from."""
         import ctranslate2
 
-        self.config, self.tokenizer = config, tokenizer
+        self.config, self.tokenizer, self._folder, self._weights = config, tokenizer, folder, weights
         # A thread for each batch, and as many batches at once as there are cores. Several threads for one batch are
         # slower even if the batch is all there is: the products of one step are too small to share.
         self._workers = _available_threads()
-        self._translator = ctranslate2.Translator(
-            str(folder),
-            device="cpu",
-            compute_type="int8" if int8 else "float32",
-            inter_threads=self._workers,
-            intra_threads=1,
-        )
+        with self._failures_named():
+            self._translator = ctranslate2.Translator(
+                str(folder),
+                device="cpu",
+                compute_type="int8" if int8 else "float32",
+                inter_threads=self._workers,
+                intra_threads=1,
+            )
         self._pieces = tokenizer.pieces(range(len(tokenizer)))
         self._ids = {piece: number for number, piece in enumerate(self._pieces)}
 
@@ -70,13 +76,31 @@ class Engine:
         """Translate texts, one line each; as `heed.translator.Translator.translate`.
 
         Raises:
-            DecodeError: a request that contradicts itself.
+            DecodeError: a request that cannot be carried out, or weights that are not finite.
         """
+        texts = texts_of(texts, "texts")
         beam, alpha = beam_and_alpha(self.decode, beam, alpha, n_best)
-        parts = parts_that_fit(texts, self.tokenizer, self.config.model.max_length)
+        model = self.config.model
+        parts = parts_that_fit(texts, self.tokenizer, model.max_length, model.positions == "learned")
         ids = self.tokenizer.encode_ids([part.text for text_parts in parts for part in text_parts])
         sources = [[self._pieces[i] for i in one] for one in ids]
-        return joined(parts, self._translate_pieces(sources, beam, alpha, n_best))
+        with self._failures_named():
+            return joined(parts, self._translate_pieces(sources, beam, alpha, n_best))
+
+    @contextmanager
+    def _failures_named(self) -> Iterator[None]:
+        """Name the folder when CTranslate2 cannot load it, or answers what cannot be: it is not what we wrote.
+
+        Raises:
+            CheckpointError: with the way to a new folder.
+        """
+        try:
+            yield
+        except (RuntimeError, ValueError, LookupError, TypeError, OverflowError, MemoryError) as error:
+            why = (str(error).splitlines() or [type(error).__name__])[0]
+            raise CheckpointError(
+                f"{self._folder}: CTranslate2 cannot use it ({why}); delete the folder, and it will be made anew"
+            ) from error
 
     def _translate_pieces(self, sources: list[list[str]], beam: int, alpha: float, n_best: int) -> list[Translation]:
         found: dict[int, list[_Hypothesis]] = {}
@@ -165,7 +189,7 @@ class Engine:
             pieces = pieces[:-1] if finished else pieces
             text = self.tokenizer.decode([self._ids[piece] for piece in pieces])
             several.append(Translation(text, score, log_probability, pieces, source, finished))
-        return best_of(several)
+        return best_of(several, self._weights)
 
 
 def _dropped_may_count(hypotheses: list[_Hypothesis], longest: int, alpha: float, n_best: int) -> bool:

@@ -5,8 +5,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from heed.config import config_from_dict
-from heed.durable import MANIFEST, checksum, new_folder_alone, read_json, read_manifest, write_manifest
+from heed.config import read_run_config
+from heed.durable import (
+    MANIFEST,
+    checksum,
+    is_plain_name,
+    new_folder_alone,
+    read_file,
+    read_json,
+    read_manifest,
+    write_manifest,
+)
 from heed.errors import CheckpointError
 from heed.export.engine import Engine
 from heed.lock import NAME as LOCK
@@ -22,12 +31,14 @@ def open_engine(path: Path, checkpoint: str = "best", int8: bool = False) -> Eng
 
     Raises:
         CheckpointError: the run folder is missing or damaged, or another process is making the export.
+        DecodeError: the weights are not finite.
     """
     weights = checkpoint_path(path, checkpoint)
-    config = config_from_dict(read_json(path / "config.json"), str(path / "config.json"))
+    config = read_run_config(path)
     tokenizer = Tokenizer.load(path / "tokenizer.model")
+    made_of = read_json(weights / MANIFEST).get("sha256")
     origin = {
-        "weights": read_json(weights / MANIFEST).get("sha256", {}).get("model.safetensors"),
+        "weights": made_of.get("model.safetensors") if isinstance(made_of, dict) else None,
         "tokenizer": checksum(tokenizer.model),
         "model": asdict(config.model),
         "extra_length": config.decode.extra_length,
@@ -35,7 +46,7 @@ def open_engine(path: Path, checkpoint: str = "best", int8: bool = False) -> Eng
     folder = path / "export" / f"ctranslate2-{'int8' if int8 else 'float32'}"
     if not _is_whole(folder, origin):
         _make(folder, path, weights.name, origin, int8)
-    return Engine(folder, config, tokenizer, int8)
+    return Engine(folder, config, tokenizer, int8, str(weights))
 
 
 def checkpoint_path(path: Path, which: str) -> Path:
@@ -46,9 +57,10 @@ def checkpoint_path(path: Path, which: str) -> Path:
     """
     best = path / "best.json"
     name = read_json(best).get("checkpoint") if which == "best" and best.exists() else which
-    found = path / "checkpoints" / str(name)
-    if (path / "config.json").exists() and (found / MANIFEST).exists():
-        return found
+    if isinstance(name, str) and is_plain_name(name) and (path / "config.json").exists():
+        found = path / "checkpoints" / name
+        if (found / MANIFEST).exists():
+            return found
     from heed.run import RunFolder
 
     return RunFolder.open(path).checkpoint_path(which)
@@ -56,14 +68,17 @@ def checkpoint_path(path: Path, which: str) -> Path:
 
 def _is_whole(folder: Path, origin: dict[str, Any]) -> bool:
     try:
-        manifest = read_manifest(folder, FORMAT, "")
-        return bool(manifest["origin"] == origin and manifest["sha256"] == _checksums(folder, manifest["sha256"]))
-    except (CheckpointError, FileNotFoundError):
+        manifest = read_manifest(folder, (FORMAT,), "")
+        claimed = manifest.get("sha256")
+        if manifest.get("origin") != origin or not isinstance(claimed, dict) or not all(map(is_plain_name, claimed)):
+            return False
+        return claimed == _checksums(folder, claimed)
+    except (CheckpointError, OSError):
         return False
 
 
 def _checksums(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    return {name: checksum((folder / name).read_bytes()) for name in names}
+    return {name: checksum(read_file(folder / name)) for name in names}
 
 
 def _make(folder: Path, path: Path, checkpoint: str, origin: dict[str, Any], int8: bool) -> None:
@@ -72,8 +87,12 @@ def _make(folder: Path, path: Path, checkpoint: str, origin: dict[str, Any], int
 
     run = RunFolder.open(path)
     model = run.load_model(checkpoint)
-    with new_folder_alone(folder, replacing=True) as (new, lock):
-        write_ctranslate2(new, model, run.tokenizer, run.config.decode, int8)
-        names = sorted(file.name for file in new.iterdir() if file.name != LOCK)
-        write_manifest(new, {"format": FORMAT, "origin": origin, "sha256": _checksums(new, names)})
-    lock.release()
+    try:
+        with new_folder_alone(folder, replacing=True) as (new, lock):
+            weights = str(run.checkpoint_path(checkpoint))
+            write_ctranslate2(new, model, run.tokenizer, run.config.decode, int8, weights)
+            names = sorted(file.name for file in new.iterdir() if file.name != LOCK)
+            write_manifest(new, {"format": FORMAT, "origin": origin, "sha256": _checksums(new, names)})
+        lock.release()
+    except OSError as error:
+        raise CheckpointError(f"{folder.parent}: cannot be written ({error.strerror})") from error

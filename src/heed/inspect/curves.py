@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from heed.durable import read_file
 from heed.errors import CheckpointError
+from heed.evaluate.criterion import BLEU, CRITERIA, PERPLEXITY, Criterion
 
 Curve = list[tuple[int, float]]  # (step, value), by step
 
@@ -45,10 +47,15 @@ class History:
         return next((event for event in reversed(self.events) if event["event"] in _LIFE), None)
 
     @property
-    def best_bleu(self) -> float | None:
-        """Of all validations, those of averaged weights included."""
-        scores = (_number(event.get("bleu")) for event in self.events if event["event"] == "validation")
-        return max((bleu for bleu in scores if not math.isnan(bleu)), default=None)
+    def criterion(self) -> Criterion:
+        """What the run goes by (`train.metric`). Runs of heed 0.1.0 did not say: it was BLEU."""
+        said = [event.get("metric") for event in self.events if event["event"] == "start"]
+        return CRITERIA.get(str(said[-1]), BLEU) if said else BLEU
+
+    def best(self, by: Criterion) -> float | None:
+        """The best of all validations, those of averaged weights included."""
+        scores = (_number(event.get(by.key)) for event in self.events if event["event"] == "validation")
+        return by.best([score for score in scores if not math.isnan(score)])
 
 
 def read_history(run: Path) -> History:
@@ -59,7 +66,7 @@ def read_history(run: Path) -> History:
     """
     path = run / "events.jsonl"
     try:
-        content = path.read_bytes()
+        content = read_file(path)
     except (FileNotFoundError, NotADirectoryError):
         raise CheckpointError(
             f"{run}: no events.jsonl in it; name a run folder (`heed runs` lists them), as given to heed train --out"
@@ -124,8 +131,8 @@ class Panel:
 
 PANELS = (
     Panel("Training loss", "nats per token, label-smoothed", training="loss"),
-    Panel("Perplexity", "per token, not smoothed", training="perplexity", validation="perplexity", ratio=True),
-    Panel("Validation BLEU", "sacreBLEU, 0 to 100", validation="bleu"),
+    Panel("Perplexity", PERPLEXITY.unit, training="perplexity", validation="perplexity", ratio=True),
+    *(Panel(f"Validation {one.label}", one.unit, validation=one.key) for one in CRITERIA.values() if one.metric),
     Panel("Learning rate", "step size of Adam", training="learning_rate"),
 )
 

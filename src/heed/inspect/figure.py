@@ -1,5 +1,6 @@
 """Curves drawn with matplotlib, into a file."""
 
+import logging
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ def check_format(path: Path) -> None:
     """
     if path.suffix.lower() not in FORMATS:
         raise ConfigError(f"--out {path}: the name must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # where it keeps its cache is nobody's concern
     try:
         import matplotlib  # noqa: F401
     except ImportError:

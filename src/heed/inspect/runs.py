@@ -7,6 +7,7 @@ from pathlib import Path
 
 from heed.durable import read_json
 from heed.errors import CheckpointError
+from heed.evaluate.criterion import BLEU
 from heed.inspect.curves import read_history
 from heed.lock import FolderLock
 
@@ -22,6 +23,8 @@ class RunState:
     reason: str = ""  # why it is empty or damaged
     step: int = 0
     max_steps: int | None = None
+    metric: str | None = None  # what its validations go by (train.metric)
+    best: float | None = None  # the best validation by that
     best_bleu: float | None = None
     valid_perplexity: float | None = None  # the last of each
     train_perplexity: float | None = None
@@ -84,7 +87,9 @@ def state_of(run: Path) -> RunState:
         reason,
         history.step,
         max_steps,
-        history.best_bleu,
+        history.criterion.key,
+        history.best(history.criterion),
+        history.best(BLEU),
         validated[-1][1] if validated else None,
         trained[-1][1] if trained else None,
         float(time) if isinstance(time, int | float) else None,

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-_SHADES = " ░▒▓█"
+_SHADES = "·░▒▓█"  # one for each fifth of the weight
+_BLANK_BELOW = 0.05  # of a row's weight
 
 
 def words_of(pieces: Sequence[str]) -> tuple[list[str], list[list[int]]]:
@@ -29,14 +30,17 @@ def by_words(weights_LM: NDArray[np.float32], rows: list[list[int]], columns: li
 
 
 def grid(weights_LM: NDArray[np.float32], row_words: Sequence[str], column_words: Sequence[str]) -> str:
-    """A table: each row a word that looks, each column a word looked at, darker for more weight."""
+    """Draw a table: each row a word that looks, each column a word looked at, darker for more weight.
+
+    Five shades, one for each fifth of the row's weight; less than 5 % is left blank.
+    """
     left = max(map(len, row_words)) + 2
     widths = [max(len(word), 4) + 2 for word in column_words]
     lines = [" " * left + "".join(word.center(width) for word, width in zip(column_words, widths, strict=True))]
     for word, row in zip(row_words, weights_LM, strict=True):
         cells = []
         for weight, width in zip(row, widths, strict=True):
-            shade = _SHADES[min(int(weight * 5), 4)] if weight >= 0.05 else " "
+            shade = _SHADES[min(int(weight * len(_SHADES)), len(_SHADES) - 1)] if weight >= _BLANK_BELOW else " "
             cells.append((shade * 4).center(width))
         lines.append(word.rjust(left - 2) + "  " + "".join(cells).rstrip())
     return "\n".join(lines)

@@ -14,6 +14,9 @@ def sinusoids(n_positions: int, d_model: int) -> Tensor:
     return torch.stack((angle_LD.sin(), angle_LD.cos()), dim=-1).flatten(1).float()
 
 
+_FIRST_POSITIONS = 4096  # computed ahead, at most
+
+
 class SinusoidalPositions(nn.Module):
     """Fixed waves from 2π to 10000·2π. The table grows with what is asked of it."""
 
@@ -23,7 +26,7 @@ class SinusoidalPositions(nn.Module):
     def __init__(self, d_model: int, n_positions: int) -> None:
         super().__init__()
         # Not part of the saved weights: it can be computed.
-        self.register_buffer("table_LD", sinusoids(n_positions, d_model), persistent=False)
+        self.register_buffer("table_LD", sinusoids(min(n_positions, _FIRST_POSITIONS), d_model), persistent=False)
 
     def forward(self, position: Tensor, n_positions: int) -> Tensor:
         """Return the vectors of these positions, all below `n_positions`."""

@@ -1,10 +1,12 @@
-"""Reading text files: what counts as a line.
+"""Reading text files: plain or gzip, always UTF-8, and what counts as a line.
 
 A line ends at "\\n" and nowhere else: U+2028, U+0085, "\\v" and "\\f" are ordinary characters, whatever
 `str.splitlines` thinks. One "\\r" before the line end belongs to the line end, as Windows writes it.
 """
 
 import gzip
+import io
+import shlex
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
@@ -13,20 +15,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from heed.errors import DataError
-
-
-def open_bytes(path: str | Path) -> BinaryIO:
-    """Open a plain or gzip-compressed (`.gz`) file for reading; `-` is standard input."""
-    if str(path) == "-":
-        return sys.stdin.buffer
-    try:
-        return gzip.open(path, "rb") if str(path).endswith(".gz") else open(path, "rb")  # type: ignore[return-value]
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file; check the name and the folder you are in") from None
-    except IsADirectoryError:
-        raise DataError(f"{path}: is a folder, not a text file") from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror})") from error
 
 
 def decode_lines(lines: Iterable[bytes], name: str, first: int = 1) -> Iterator[str]:
@@ -40,7 +28,8 @@ def decode_lines(lines: Iterable[bytes], name: str, first: int = 1) -> Iterator[
         except UnicodeDecodeError as error:
             raise DataError(
                 f"{name}, line {number}: not UTF-8 (byte 0x{line[error.start]:02x} at position {error.start + 1}); "
-                "convert the text, for instance with: iconv -f latin1 -t utf-8"
+                "find out which encoding it is, and convert it; from Windows-1252, for instance: "
+                "iconv -f windows-1252 -t utf-8"
             ) from None
 
 
@@ -54,21 +43,88 @@ def read_lines(path: str | Path) -> Iterator[str]:
         yield from decode_lines(stream, _name(path))
 
 
+def count_lines(blocks: Iterable[bytes]) -> int:
+    """Count the lines of a text given in blocks; the last line may do without its end."""
+    count, last = 0, b"\n"
+    for block in blocks:
+        count += block.count(b"\n")
+        last = block[-1:]
+    return count + (last != b"\n")
+
+
 @contextmanager
 def reading(path: str | Path) -> Iterator[BinaryIO]:
-    """The bytes of an open file, `.gz` unpacked.
+    """Open a file of UTF-8 text, plain or gzip-compressed, for reading its bytes; `-` is standard input.
 
     Raises:
-        DataError: the file cannot be opened, or is not a whole gzip file.
+        DataError: the file cannot be opened, is not a whole gzip file, or is no UTF-8 from its first bytes on.
     """
-    stream = open_bytes(path)
+    if str(path) == "-" and sys.stdin is None:
+        raise DataError("standard input: is closed; give a file, or something to read")
     try:
-        yield stream
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DataError(f"{_name(path)}: not a whole gzip file ({error}); fetch or compress it again") from None
-    finally:
-        if stream is not sys.stdin.buffer:
-            stream.close()
+        # Standard input as a stream of our own: Python aborts at exit if a thread still waits inside sys.stdin.
+        raw = open(sys.stdin.fileno(), "rb", closefd=False) if str(path) == "-" else open(path, "rb")
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file; check the name and the folder you are in") from None
+    except IsADirectoryError:
+        raise DataError(f"{path}: is a folder, not a text file") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from error
+    with raw:
+        try:
+            yield text_bytes(raw, path)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise DataError(f"{_name(path)}: not a whole gzip file ({error}); fetch or compress it again") from None
+
+
+def text_bytes(stream: io.BufferedReader, path: str | Path) -> io.BufferedReader:
+    """Return the bytes of the text in a stream: unpacked if they begin as gzip does, whatever the file's name.
+
+    Raises:
+        DataError: they begin as UTF-16, UTF-32 or another kind of archive does.
+    """
+    is_packed = stream.peek(_SAMPLE).startswith(b"\x1f\x8b")
+    if is_packed or str(path).endswith(".gz"):
+        stream = io.BufferedReader(gzip.GzipFile(fileobj=stream), 1 << 20)
+    sample = stream.peek(_SAMPLE)[:_SAMPLE]
+    for signature, kind in _ARCHIVES.items():
+        if sample.startswith(signature):
+            raise DataError(f"{_name(path)}: is {kind}, not text; unpack it first")
+    if encoding := _wide_encoding(sample):
+        command = f"iconv -f {encoding} -t utf-8"
+        if str(path) != "-":
+            plain = shlex.quote(str(path))
+            made = shlex.quote(str(path).removesuffix(".gz") + ".utf8")
+            command = f"gzip -dc < {plain} | {command} > {made}" if is_packed else f"{command} {plain} > {made}"
+        raise DataError(f"{_name(path)}: is {encoding.upper()}, not UTF-8; convert it first: {command}")
+    return stream
+
+
+_SAMPLE = 4096  # bytes to know a file by
+_ARCHIVES = {
+    b"PK\x03\x04": "a zip archive",
+    b"\xfd7zXZ\x00": "compressed by xz",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd",
+    b"BZh91AY&SY": "compressed by bzip2",
+}
+
+
+def _wide_encoding(sample: bytes) -> str:
+    """Name the encoding if it is UTF-16 or UTF-32: told by a byte order mark, or by where the zeros are."""
+    if sample.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        return "utf-32"
+    if sample.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    zeros = [sample[place::2].count(0) for place in (0, 1)]
+    if max(zeros) < max(2, len(sample) / 20):  # in UTF-16 at least spaces and line ends have one each
+        return ""
+    if min(zeros) > 0.4 * max(zeros):
+        return ("utf-32be" if sample[0] == 0 else "utf-32le") if sum(zeros) >= len(sample) / 2 else ""
+    low = 1 if zeros[0] > zeros[1] else 0  # where the lower byte of a character is
+    line_ends = [sample[place::2].count(b"\n") for place in (low, 1 - low)]
+    if min(zeros) > 0.1 * max(zeros) or line_ends[0] < line_ends[1]:
+        return ""
+    return "utf-16be" if low else "utf-16le"
 
 
 def _name(path: str | Path) -> str:

@@ -4,7 +4,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from heed.text.normalize import normalize
 from heed.text.tokenizer import Tokenizer
+
+_WINDOW_CHARACTERS = 10_000  # of a long text, looked at together
 
 # Where to cut, best first; a part ends where a match ends.
 _BOUNDARIES = (
@@ -28,13 +31,33 @@ def split_to_fit(text: str, tokenizer: Tokenizer, limit: int) -> list[Part]:
     Cut at the last sentence end that fits, else at a comma, else at a space, else anywhere. A single
     character spelt in more bytes than `limit` is a part all the same.
     """
-    return list(_parts(text, tokenizer, limit, "end"))
+    return list(_parts(normalize(text), tokenizer, limit, "end"))
 
 
 def _parts(text: str, tokenizer: Tokenizer, limit: int, last: str) -> Iterator[Part]:
     """`last` is the cut of the last part."""
+    text = text.strip(" ")
+    # A window has more than `limit` pieces, so that a part can be cut off it. The offsets of a whole book would take
+    # hundreds of times its size.
+    window = max(_WINDOW_CHARACTERS, (limit + 2) * tokenizer.longest_piece)
+    while len(text) > window:
+        end = 0
+        for begin, end, kind in _cuts(text[:window], tokenizer, limit):
+            yield from _checked(text[begin:end], tokenizer, limit, kind)
+        if not end:  # a vocabulary from elsewhere may drop characters: few pieces, whatever the length
+            end = window
+            yield from _checked(text[:end], tokenizer, limit, "anywhere")
+        text = text[end:].lstrip(" ")
+    end = 0
+    for begin, end, kind in _cuts(text, tokenizer, limit):
+        yield from _checked(text[begin:end], tokenizer, limit, kind)
+    yield from _checked(text[end:], tokenizer, limit, last)
+
+
+def _cuts(text: str, tokenizer: Tokenizer, limit: int) -> Iterator[tuple[int, int, str]]:
+    """Where each part but the last begins and ends, and the kind of its end."""
     encoding = tokenizer.encode(text)
-    text, begin, first_piece = encoding.text, 0, 0
+    begin, first_piece = 0, 0
     while len(text) - begin > 1:
         # A part that does not begin at a space gets a piece more, the mark of a word's beginning.
         fitting = limit if begin == 0 or text[begin] == " " else max(limit - 1, 1)
@@ -43,18 +66,17 @@ def _parts(text: str, tokenizer: Tokenizer, limit: int, last: str) -> Iterator[P
         # The first character that no longer fits; always some progress, even through characters spelt in bytes.
         room = max(encoding.offsets[first_piece + fitting][0], begin + 1)
         kind, end = _last_boundary(text, begin, room)
-        yield from _checked(text[begin:end], tokenizer, limit, kind)
+        yield begin, end, kind
         begin = end
         # The bytes of one character all start where it does, but only the last one ends where it ends.
         while first_piece < len(encoding.ids) and encoding.offsets[first_piece][0] < begin:
             first_piece += 1
-    yield from _checked(text[begin:], tokenizer, limit, last)
 
 
 def _checked(text: str, tokenizer: Tokenizer, limit: int, cut: str) -> Iterator[Part]:
     """One part, or several: after a cut inside a word the rest may have more pieces than it had before."""
     text = text.strip(" ")
-    if len(text) > 1 and len(tokenizer.encode(text).ids) > limit:
+    if len(text) > 1 and len(tokenizer.encode_arrays([text])[0]) > limit:
         yield from _parts(text[: len(text) // 2], tokenizer, limit, "anywhere")
         yield from _parts(text[len(text) // 2 :], tokenizer, limit, cut)
     elif text:

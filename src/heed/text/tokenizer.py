@@ -1,19 +1,22 @@
-"""A joint sub-word vocabulary (section 5.1), learnt and applied by sentencepiece.
+"""A joint vocabulary of both languages (section 5.1), learnt and applied by sentencepiece.
 
-Byte-pair encoding with byte fallback: a character the vocabulary lacks is spelt as its UTF-8 bytes, so
-nothing is ever unknown and `decode(encode(text)) == normalize(text)` for every text.
+Byte-pair encoding, or single characters, with byte fallback: a character the vocabulary lacks is spelt as its UTF-8
+bytes, so nothing is ever unknown and `decode(encode(text)) == normalize(text)` for every text.
 """
 
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import sentencepiece
 from numpy.typing import NDArray
 
+from heed.durable import read_file
 from heed.errors import TokenizerError
 from heed.symbols import EOS, N_SPECIAL, PAD, UNK
 from heed.text.normalize import SPACE_MARK, normalize
@@ -54,8 +57,17 @@ class Tokenizer:
             )
 
     @classmethod
-    def learn(cls, lines: Iterable[str], vocab_size: int, character_coverage: float = 1.0) -> "Tokenizer":
-        """Learn at most `vocab_size` pieces from text; a small text may not have that many."""
+    def learn(
+        cls,
+        lines: Iterable[str],
+        vocab_size: int,
+        character_coverage: float = 1.0,
+        unit: Literal["subword", "character"] = "subword",
+    ) -> "Tokenizer":
+        """Learn at most `vocab_size` pieces from text; a small text may not have that many.
+
+        Of characters, the most frequent ones get a piece; the others are spelt in bytes.
+        """
         smallest = N_SPECIAL + 256 + 1
         if vocab_size < smallest:
             raise TokenizerError(
@@ -66,9 +78,9 @@ class Tokenizer:
         chunks = _Remembering(_chunks(lines))
         try:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=chunks,
+                sentence_iterator=chunks.items,
                 model_writer=model,
-                model_type="bpe",
+                model_type="bpe" if unit == "subword" else "char",
                 vocab_size=vocab_size,
                 hard_vocab_limit=False,
                 character_coverage=character_coverage,
@@ -86,7 +98,7 @@ class Tokenizer:
             chunks.check()
             if chunks.ended and not chunks.count:
                 raise TokenizerError("no text to learn a vocabulary from: there are only blank lines") from None
-            raise TokenizerError(f"sentencepiece could not learn a vocabulary of {vocab_size}: {error}") from None
+            raise TokenizerError(_plain_words(str(error), vocab_size)) from None
         chunks.check()
         return cls(model.getvalue())
 
@@ -94,16 +106,23 @@ class Tokenizer:
     def load(cls, path: str | Path) -> "Tokenizer":
         """The tokenizer in a file, such as a run folder's `tokenizer.model`."""
         try:
-            return cls(Path(path).read_bytes())
+            return cls(read_file(Path(path)))
         except FileNotFoundError:
             raise TokenizerError(
                 f"{path}: no such sentencepiece model; check the path, or fetch the file again"
             ) from None
+        except OSError as error:
+            raise TokenizerError(f"{path}: cannot be read ({error.strerror})") from None
         except TokenizerError as error:
             raise TokenizerError(f"{path}: {error}") from None
 
     def __len__(self) -> int:
         return int(self._processor.get_piece_size())
+
+    @cached_property
+    def longest_piece(self) -> int:
+        """The characters of the longest piece."""
+        return max(map(len, self.pieces(range(len(self)))))
 
     def encode(self, text: str) -> Encoding:
         """Pieces of one text, with the characters of the *normalised* text each one covers."""
@@ -125,8 +144,8 @@ class Tokenizer:
     def splits_at_spaces(self) -> bool:
         """Whether the ids of a line are those of its words, each encoded by itself.
 
-        So it is for what `learn` makes. A model from elsewhere may have pieces that reach over spaces, or look for
-        the most probable pieces of the line as a whole.
+        So it is for the sub-words `learn` makes. A model from elsewhere may have pieces that reach over spaces, or look
+        for the most probable pieces of the line as a whole. False for characters, too: a word is no unit of theirs.
         """
         trainer: dict[int, int | bytes] = {}
         normalizer: dict[int, int | bytes] = {}
@@ -179,35 +198,46 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 class _Remembering:
-    """An iterator that keeps what went wrong: sentencepiece makes a RuntimeError of it, or takes it for the end."""
+    """Items for sentencepiece, which hides an error raised by its iterator or takes it for the end of the text.
+
+    `items` is a generator that waits within its `try` from the start, so that Ctrl-C is kept whenever it comes.
+    """
 
     def __init__(self, items: Iterator[str]) -> None:
-        self._items = items
         self.count = 0
         self.ended = False
-        self.error: BaseException | None = None
+        self._error: BaseException | None = None
+        self.items = self._remembering(items)
+        next(self.items)
 
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
+    def _remembering(self, items: Iterator[str]) -> Iterator[str]:
         try:
-            item = next(self._items)
-            self.count += 1
-            return item
-        except StopIteration:
+            yield ""  # the constructor takes this one
+            for item in items:
+                self.count += 1
+                yield item
             self.ended = True
-            raise
         except BaseException as error:
-            self.error = error
+            self._error = error
             raise
 
     def check(self) -> None:
-        """Raise what went wrong. Ctrl-C may come at any moment, before the first line of `__next__` too."""
-        if self.error is not None:
-            raise self.error from None
-        if self.count and not self.ended:
-            raise KeyboardInterrupt
+        """Raise what went wrong while sentencepiece was reading."""
+        if self._error is not None:
+            raise self._error from None
+
+
+def _plain_words(error: str, vocab_size: int) -> str:
+    """What sentencepiece says, without its source code."""
+    if too_small := re.search(r"required_chars\. \d+ vs (\d+)", error):
+        least = int(too_small[1])
+        return (
+            f"a vocabulary of {vocab_size:,} is too small for this text: its characters, the 256 bytes and the special "
+            f"symbols are {least:,}. Set text.vocab_size to {least:,} for a model of characters, and higher for pieces "
+            "of words; or lower text.character_coverage, so that rare characters are spelt in bytes"
+        )
+    reason = re.sub(r"^[A-Z_]+: *\S*\(\d+\) *", "", error).strip()
+    return f"sentencepiece could not learn a vocabulary of {vocab_size:,}: {reason}"
 
 
 def _chunks(lines: Iterable[str]) -> Iterator[str]:

@@ -9,20 +9,24 @@ from pathlib import Path
 import numpy as np
 
 from heed.bar import counting
-from heed.config import Config
+from heed.config import Config, build_config
 from heed.data.corpus import ParallelText, evenly_spaced_lines
 from heed.data.prepare import prepare
 from heed.data.store import PairStore
 from heed.durable import checksum, new_folder_alone
 from heed.errors import CheckpointError, ConfigError, DataError
+from heed.evaluate.criterion import criterion, mean_words
 from heed.lock import FolderLock
 from heed.run import RunFolder
 from heed.text.tokenizer import Tokenizer
+from heed.training.memory import check_model_fits
+from heed.training.workers import Workers
+from heed.wording import counted
 
 Pairs = list[tuple[str, str]]
 
 
-def make_run(config: Config, out: Path, say: Callable[[str], None]) -> FolderLock:
+def make_run(config: Config, out: Path, workers: Workers, say: Callable[[str], None]) -> FolderLock:
     """A new run folder with vocabulary and corpus, there whole or not at all; returns its lock, held.
 
     Raises:
@@ -33,17 +37,18 @@ def make_run(config: Config, out: Path, say: Callable[[str], None]) -> FolderLoc
     if config.data.prepared:
         PairStore.open(Path(config.data.prepared))
         tokenizer = Tokenizer.load(Path(config.data.prepared) / "tokenizer.model")
-        read_validation(config)
+        config = _with_metric(config, read_validation(config), say)
     elif config.data.train_source:
         text = ParallelText(config.data.train_source, config.data.train_target)
         n_pairs = text.count()
-        read_validation(config)
+        config = _with_metric(config, read_validation(config), say)
         tokenizer = _vocabulary(config, text, n_pairs, say)
     else:
         raise ConfigError(
             "nothing to train on: give --source and --target (data.train_source, data.train_target), "
             "or --data with a folder made by `heed prepare`"
         )
+    check_model_fits(config, len(tokenizer), workers)
     try:
         with new_folder_alone(out) as (folder, lock):
             RunFolder.refuse_existing(out)  # that was minutes ago
@@ -53,6 +58,20 @@ def make_run(config: Config, out: Path, say: Callable[[str], None]) -> FolderLoc
     except OSError as error:
         raise CheckpointError(f"{out}: cannot be written ({error.strerror})") from error
     return lock
+
+
+def few_pairs(preset: str, n_pairs: int) -> str:
+    """Say so if there are too few pairs for the preset, and what to do; nothing if there are enough."""
+    if n_pairs < 10_000:
+        return (
+            f"only {counted(n_pairs, 'pair')}: expect the model to learn them by heart and little else.\n"
+            "Tens of thousands are a start, with --preset tiny or swift"
+        )
+    if preset in ("small", "base", "big") and n_pairs < 200_000:
+        return f"{n_pairs:,} pairs are few for {preset}: think of --preset tiny or swift"
+    if preset in ("base", "big") and n_pairs < 1_000_000:
+        return f"{n_pairs:,} pairs are few for {preset}: think of --preset small"
+    return ""
 
 
 def remake_corpus(run: RunFolder) -> None:
@@ -105,12 +124,49 @@ def read_validation(config: Config) -> Pairs:
     return pairs
 
 
+def _with_metric(config: Config, pairs: Pairs, say: Callable[[str], None]) -> Config:
+    """Settle what `train.metric = "auto"` means for these validation pairs, and say so."""
+    if config.train.metric != "auto":
+        return config
+    references = [target for _, target in pairs]
+    metric = criterion("auto", references).key
+    if pairs:
+        why = "" if metric == "bleu" else f" (references average {mean_words(references):.1f} words, too few for BLEU)"
+        say(f"train.metric: {metric}{why}")
+    return build_config(config, ("train.metric", {"train": {"metric": metric}}))
+
+
+def missing_validation(config: Config) -> str:
+    """Say which validation file is not there; "" if none is missing."""
+    for key in ("valid_source", "valid_target"):
+        path = getattr(config.data, key)
+        if path and not Path(path).exists():
+            return f"data.{key} = {path!r}: no such file here"
+    return ""
+
+
+def read_own_validation(run: RunFolder) -> Pairs:
+    """The validation pairs of a run that goes on, whose names nobody has just typed.
+
+    Raises:
+        DataError: a file is missing, with the way out.
+    """
+    if missing := missing_validation(run.config):
+        where = run.path / "config.json"
+        raise DataError(
+            f"{where}: {missing}. Relative names count from the folder you are in: go to the one the run was begun "
+            f'in; or, if the file has moved, change its name in {where} and delete the line "checksum" there'
+        )
+    return read_validation(run.config)
+
+
 def _vocabulary(config: Config, text: ParallelText, n_pairs: int, say: Callable[[str], None]) -> Tokenizer:
     if config.text.tokenizer:
         return Tokenizer.load(Path(config.text.tokenizer))
-    say(f"learning a joint vocabulary of {config.text.vocab_size:,} from {n_pairs:,} pairs ...")
+    characters = " characters" if config.text.unit == "character" else ""
+    say(f"learning a joint vocabulary of {config.text.vocab_size:,}{characters} from {counted(n_pairs, 'pair')} ...")
     lines = evenly_spaced_lines(text, n_pairs, config.text.learn_lines)
-    tokenizer = Tokenizer.learn(lines, config.text.vocab_size, config.text.character_coverage)
+    tokenizer = Tokenizer.learn(lines, config.text.vocab_size, config.text.character_coverage, config.text.unit)
     if len(tokenizer) < config.text.vocab_size:
         say(f"the text has only {len(tokenizer):,} pieces; the vocabulary has as many")
     return tokenizer

@@ -4,9 +4,10 @@ A full disk does not stop a training: it goes on, says so, and tries again. A da
 the newest whole one is taken. The first process alone writes; the others are told.
 """
 
+import os
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ _AT_ONCE = (0.05, 0.2)
 # others take a while.
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 60.0
 _AT_LAST = 600.0  # for so long, when there is no more training to go on with
+_GONE = "the run folder is gone: deleted, moved, or replaced by another"
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,14 @@ class Keeper:
         self.best: dict[str, Any] | None = None  # what best.json says, or should say
         self._best_is_written = True
         self._at_last = False  # there is no more training to go on with
+        # Held open, so that its number is not given to another folder should this one be deleted.
+        self._folder = os.open(run.path, os.O_RDONLY) if self._workers.leads else None
+        self._gone_is_said = False
+
+    def close(self) -> None:
+        if self._folder is not None:
+            os.close(self._folder)
+            self._folder = None
 
     # --- saving -------------------------------------------------------------------------------------------
 
@@ -95,6 +105,12 @@ class Keeper:
         raise self.cannot_save(progress)
 
     def cannot_save(self, progress: Progress) -> TrainingError:
+        if self._is_gone():
+            return TrainingError(
+                f"{self._run.path}: {_GONE}, so step {progress.step:,} and all since are not saved. If it was moved, "
+                f"go on from its newest checkpoint where it is now: heed train --resume FOLDER. If it was deleted, "
+                "the run is lost but for copies; train again"
+            )
         steps = self._run.steps()
         saved = f"what is saved is step {steps[-1]:,}" if steps else "nothing is saved"
         return TrainingError(
@@ -122,7 +138,7 @@ class Keeper:
 
     def set_best(self, name: str, step: int, found: Validation | None) -> None:
         """Which checkpoint to translate with, from now on."""
-        scores = {} if found is None else {"bleu": found.bleu, "perplexity": found.perplexity}
+        scores = {} if found is None else {"metric": self._run.config.train.metric, **found.scores}
         self.best, self._best_is_written = {"checkpoint": name, "step": step, **scores}, False
         self._write_best()
         self.delete_old()
@@ -142,6 +158,8 @@ class Keeper:
     def finish(self) -> None:
         """Write what is still to be written."""
         if not self._patiently(self._write_best):
+            if self._is_gone():
+                raise TrainingError(f"{self._run.path}: {_GONE}, so what was trained is lost but for copies of it")
             raise TrainingError(f"{self._run.path / 'best.json'} could not be written; make room, and resume")
 
     def _save_weights(self, name: str, make: Callable[[], dict[str, Tensor]], info: dict[str, Any]) -> str | None:
@@ -174,6 +192,9 @@ class Keeper:
         """Let the first process write something; all learn whether it could."""
         failure = ""
         for wait in (*_AT_ONCE, None) if self._workers.leads else ():
+            if self._is_gone():
+                failure = _GONE
+                break
             try:
                 write()
                 failure = ""
@@ -187,10 +208,8 @@ class Keeper:
             self._wait, self._retry_at = _FIRST_WAIT, float("inf")
             return True
         meanwhile = "waiting" if self._at_last else "training goes on"
-        self._log.warn(
-            f"could not save {what}: {failure}; {meanwhile}, next try in {self._wait:.0f} s. "
-            f"Make room in {self._run.path}"
-        )
+        advice = f"Put back {self._run.path}" if failure == _GONE else f"Make room in {self._run.path}"
+        self._log.warn(f"could not save {what}: {failure}; {meanwhile}, next try in {self._wait:.0f} s. {advice}")
         self._retry_at = time.monotonic() + self._wait
         self._wait = min(2 * self._wait, _LONGEST_WAIT)
         return False
@@ -200,13 +219,33 @@ class Keeper:
         self._at_last, deadline = True, time.monotonic() + _AT_LAST
         while not attempt():
             wait = max(0.0, self._retry_at - time.monotonic())
-            asked, too_late = self._workers.any(self._stop.asked, time.monotonic() + wait > deadline)
+            in_vain = self._is_gone() or time.monotonic() + wait > deadline
+            asked, too_late = self._workers.any(self._stop.asked, in_vain)
             if asked:
                 raise Interrupted
             if too_late:
                 return False
             time.sleep(wait)
         return True
+
+    def warn_if_gone(self) -> None:
+        """Say it at once when the run folder is taken away, and not only at the next save."""
+        gone = self._is_gone()
+        if gone and not self._gone_is_said:
+            self._log.warn(
+                f"{self._run.path}: {_GONE}. Training goes on, but nothing can be saved; put the folder back, or stop"
+            )
+        self._gone_is_said = gone
+
+    def _is_gone(self) -> bool:
+        """In the first process: has the folder, or what makes it a run, been taken away?"""
+        if self._folder is None:
+            return False
+        try:
+            same = os.path.samestat(os.stat(self._run.path), os.fstat(self._folder))
+            return not (same and (self._run.path / "config.json").exists())
+        except OSError:
+            return True
 
     # --- going on -----------------------------------------------------------------------------------------
 
@@ -234,9 +273,10 @@ class Keeper:
             path = self._run.step_path(step)
             self._learner.load(read_all_tensors(path), str(path))
             manifest = read_manifest(path)
-            progress = Progress(**manifest["state"])
+            progress = _progress(manifest.get("state"), step, path)
             self._log.event("resume", f"going on at step {progress.step:,}", step=progress.step)
-            self._compare_machines(manifest.get("machine", {}))
+            machine = manifest.get("machine")
+            self._compare_machines(machine if isinstance(machine, dict) else {})
         # best.json may be older or newer than the checkpoint, or damaged.
         best = self._run.step_path(progress.best_step)
         if progress.best is not None and self._workers.from_leader(best.exists()):
@@ -250,7 +290,7 @@ class Keeper:
     def _is_saved(self, progress: Progress) -> bool:
         path = self._run.step_path(progress.step)
         try:
-            return path.exists() and bool(read_manifest(path)["state"] == asdict(progress))
+            return path.exists() and Progress.from_state(read_manifest(path).get("state", {})) == progress
         except CheckpointError:  # to be written again
             return False
 
@@ -272,6 +312,13 @@ class Keeper:
             raise CheckpointError(
                 f"{self._run.path}: no checkpoint is whole: {'; '.join(str(fault) for _, fault in faults)}. "
                 f"Put one back from a copy, or train anew: heed train {self._run.path}/config.json --out ANOTHER"
+            )
+        saved = [event.get("step") for event in self._run.events() if event.get("event") == "checkpoint"]
+        if saved:
+            raise CheckpointError(
+                f"{self._run.path}: its checkpoints are gone: {self._run.events_path.name} tells of one at step "
+                f"{saved[-1]}, but {self._run.path / 'checkpoints'} has none. Put them back from a copy, or train "
+                f"anew: heed train {self._run.path}/config.json --out ANOTHER"
             )
         return None
 
@@ -306,3 +353,19 @@ class Keeper:
                 f"environment changed ({', '.join(changed)}): training continues with the same batches and dropout "
                 "masks, but sums are rounded differently, so not bit for bit"
             )
+
+
+def _progress(state: object, step: int, path: Path) -> Progress:
+    """
+    Raises:
+        CheckpointError: the checkpoint does not say where the training stood.
+    """
+    try:
+        progress = Progress.from_state(state)  # type: ignore[arg-type]
+    except (TypeError, ValueError, KeyError):
+        progress = None
+    numbers = [(f.default, getattr(progress, f.name, None)) for f in fields(Progress)]
+    fits = all(isinstance(found, int | float) for default, found in numbers if isinstance(default, int | float))
+    if progress is None or progress.step != step or not fits:
+        raise CheckpointError(f"{path}: its manifest does not say where the training stood; put it back from a copy")
+    return progress

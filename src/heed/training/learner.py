@@ -12,15 +12,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from heed.checkpoint import check_tensors
 from heed.config import Config
 from heed.data.batch import Batch
+from heed.errors import CheckpointError
 from heed.model.dropout import pair_seeds
 from heed.model.transformer import Transformer
-from heed.run import load_weights
 from heed.symbols import EOS, PAD
 from heed.training.adam import MOMENTS, Adam
 from heed.training.lanes import Lanes, n_lanes
 from heed.training.loss import BatchLoss
+from heed.training.memory import check_model_fits
 from heed.training.precision import autocast, check_precision, make_scaler
 from heed.training.workers import Workers
 
@@ -36,9 +38,10 @@ class Learner:
     def __init__(self, config: Config, vocab_size: int, workers: Workers) -> None:
         """
         Raises:
-            ConfigError: a precision that is not for this device.
+            ConfigError: a precision that is not for this device, or a model too large for its memory.
         """
         check_precision(config.train.precision, workers.device)
+        check_model_fits(config, vocab_size, workers)
         self.config, self.workers = config, workers
         torch.manual_seed(config.train.seed)
         self.model = Transformer(config.model, vocab_size).to(workers.device)
@@ -123,8 +126,7 @@ class Learner:
         if self.mean:
             groups["mean"] = self.mean
         if self.scaler.is_enabled():
-            scaler = self.scaler.state_dict()
-            groups["scaler"] = {key: torch.tensor(scaler[key]) for key in ("scale", "_growth_tracker")}
+            groups["scaler"] = self._scaler_state()
         return {
             group: {name: self._whole(tensor).cpu() for name, tensor in tensors.items()}
             for group, tensors in groups.items()
@@ -133,23 +135,43 @@ class Learner:
     def load(self, state: State, name: str) -> None:
         """
         Raises:
-            CheckpointError: weights that do not fit; `name` is what to call them.
+            CheckpointError: tensors that do not fit; `name` is what to call them. Nothing is loaded then.
         """
         own = self.model.state_dict()
-        weights = {
-            key: self._like(own[key], tensor) if key in own else tensor for key, tensor in state["model"].items()
-        }
-        load_weights(self.model, weights, name)
+        wanted = {"model": own, "optimizer": self._empty_moments()}
+        if state.get("optimizer") == {}:  # saved before any update was applied
+            wanted["optimizer"] = {}
+        if self.mean:
+            wanted["mean"] = self.mean
+        if self.scaler.is_enabled():
+            wanted["scaler"] = self._scaler_state()
+        for group, tensors in wanted.items():  # PyTorch's kernels trust the sizes they are given
+            if group not in state:
+                raise CheckpointError(f"{name}: has no {group}.safetensors; put back the checkpoint from a copy")
+            check_tensors(state[group], tensors, f"{name}/{group}.safetensors")
+        weights = {key: self._like(own[key], tensor) for key, tensor in state["model"].items()}
+        self.model.load_state_dict(weights)
+        moments = state["optimizer"]
         for key, weight in self._weights():
-            self.optimizer.state[weight] = {
-                "step": state["optimizer"][f"{key}/step"].to(weight.device, copy=True),
-                **{moment: self._like(weight, state["optimizer"][f"{key}/{moment}"]) for moment in MOMENTS},
-            }
+            if moments:
+                self.optimizer.state[weight] = {
+                    "step": moments[f"{key}/step"].to(weight.device, copy=True),
+                    **{moment: self._like(weight, moments[f"{key}/{moment}"]) for moment in MOMENTS},
+                }
             if self.mean:
                 self.mean[key] = self._like(weight, state["mean"][key])
         if self.scaler.is_enabled():
             found = {key: value.item() for key, value in state["scaler"].items()}
             self.scaler.load_state_dict({**self.scaler.state_dict(), **found})
+
+    def _empty_moments(self) -> dict[str, Tensor]:
+        """What the optimizer keeps of each weight, by name, shape and dtype."""
+        steps = {f"{key}/step": torch.zeros(()) for key, _ in self._weights()}
+        return steps | {f"{key}/{moment}": weight for key, weight in self._weights() for moment in MOMENTS}
+
+    def _scaler_state(self) -> dict[str, Tensor]:
+        state = self.scaler.state_dict()
+        return {key: torch.tensor(state[key]) for key in ("scale", "_growth_tracker")}
 
     def plain_model(self) -> Transformer:
         """The model as one process has it, to translate with. All processes must ask together."""

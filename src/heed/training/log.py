@@ -1,6 +1,7 @@
 """What a training says: one JSON line per event in the run folder, and a bar or plain lines for people."""
 
 import errno
+import io
 import json
 import math
 import os
@@ -11,12 +12,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
+from heed.errors import printable
 from heed.training.step import StepResult
+from heed.wording import counted, perplexity
 
 if TYPE_CHECKING:
     from heed.training.tensorboard import TensorBoard
 
 _FIRST_STEPS, _FIRST_SECONDS = 20, 5.0  # enough of either to tell the speed
+
+
+class Silence(io.StringIO):
+    """A stream that keeps nothing of what is written to it."""
+
+    def write(self, text: str, /) -> int:
+        return len(text)
 
 
 class Log:
@@ -83,6 +93,7 @@ class Log:
 
     def say(self, message: str) -> None:
         """A line for people."""
+        message = printable(message)
         with self._audience():
             if self._bar is not None:
                 self._bar.say(message)
@@ -119,7 +130,7 @@ class Log:
             )
             if self._bar is None:
                 self.say(
-                    f"step {step:,}/{self._max_steps:,}  loss {loss:.3f}  perplexity {result.perplexity:.2f}  "
+                    f"step {step:,}/{self._max_steps:,}  loss {loss:.3f}  perplexity {perplexity(result.perplexity)}  "
                     f"lr {result.learning_rate:.2e}  {speed:,.0f} tokens/s  {duration(left)} left"
                 )
             self._window, self._window_began = [], now
@@ -143,8 +154,8 @@ class Log:
         epoch, rest = (n * seconds / steps for n in (self._batches_per_epoch, self._max_steps - step))
         self.event(
             "speed",
-            f"{speed:,.0f} target tokens/s; an epoch takes {duration(epoch)}, the {self._max_steps - step:,} steps "
-            f"that are left {duration(rest)} (validation apart)",
+            f"{speed:,.0f} target tokens/s; an epoch takes {duration(epoch)}, the "
+            f"{counted(self._max_steps - step, 'remaining step')} {duration(rest)} (validation apart)",
             step=step,
             tokens_per_second=round(speed),
             seconds_per_epoch=round(epoch, 1),
@@ -161,10 +172,19 @@ class Log:
             os.dup2(nowhere, self._stream.fileno())
             os.close(nowhere)
 
+    def validating(self) -> None:
+        """Say on the bar why it stands still."""
+        if self._bar is not None:
+            with self._audience():
+                self._bar.show("validating ...")
+
     def pause(self, seconds: float) -> None:
         """Time that was not training (validation) and must not count as slow training."""
         self._window_began += seconds
         self._speed_began += seconds
+        if self._bar is not None:
+            with self._audience():
+                self._bar.show()
 
     def close(self) -> None:
         if self._tensorboard is not None:
@@ -191,20 +211,24 @@ class _Bar:
         )
         self._task = self._progress.add_task("train", total=max_steps, numbers="")
         self._running = False
+        self._numbers = ""
 
     def say(self, message: str) -> None:
         (self._progress.console if self._running else self._console).print(message, markup=False, highlight=False)
 
     def step(self, step: int, result: StepResult, speed: float, left: float) -> None:
+        # All of it fits 80 columns, whatever the numbers.
+        self._numbers = (
+            f"loss {result.loss:5.2f} ppl {perplexity(result.perplexity):>8} {speed:>6,.0f} tok/s {duration(left)} left"
+        )
+        self.show("", step)
+
+    def show(self, instead: str = "", step: int | None = None) -> None:
+        """Write the numbers of the last step beside the bar, or something instead; and move the bar to a step."""
         if not self._running:
             self._progress.start()
             self._running = True
-        # All of it fits 80 columns, whatever the numbers.
-        numbers = (
-            f"loss {result.loss:.2f} ppl {result.perplexity:.4g} lr {result.learning_rate:.1e} "
-            f"{speed:,.0f} tok/s {duration(left)} left"
-        )
-        self._progress.update(self._task, completed=step, numbers=numbers)
+        self._progress.update(self._task, completed=step, numbers=instead or self._numbers)
 
     def close(self) -> None:
         if self._running:
@@ -233,7 +257,3 @@ def duration(seconds: float) -> str:
     if seconds < 3600:
         return f"{seconds // 60}:{seconds % 60:02d} min"
     return f"{seconds // 3600}:{seconds % 3600 // 60:02d} h"
-
-
-def gigabytes(n_bytes: float) -> str:
-    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.0f} MB"

@@ -6,10 +6,10 @@ a training goes through the same loop: what only one of them knows, it tells the
 """
 
 import math
-import os
 import sys
 import textwrap
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,23 +25,26 @@ from heed.data.corpus import ParallelText, overlap
 from heed.data.store import PairStore
 from heed.durable import checksum, json_bytes
 from heed.errors import TrainingError
+from heed.evaluate import CRITERIA, criterion
 from heed.kernels.library import library
 from heed.lock import FolderLock
 from heed.model.transformer import Transformer
 from heed.run import RunFolder, load_weights
 from heed.training import begin
+from heed.training.collapse import collapse_advice
 from heed.training.keeper import Keeper, Text
 from heed.training.lanes import n_lanes
 from heed.training.learner import NOTHING, Learner
-from heed.training.log import Log, gigabytes
+from heed.training.log import Log, Silence
 from heed.training.memory import fitting, free_memory, peak_memory, predicted_peak, used_memory
 from heed.training.precision import check_precision
 from heed.training.progress import Progress
-from heed.training.step import train_step
+from heed.training.step import StepResult, train_step
 from heed.training.stop import Interrupted, StopRequest
 from heed.training.tensorboard import check_tensorboard
 from heed.training.validate import Validation, validate
 from heed.training.workers import Workers, all_workers, is_restart
+from heed.wording import counted, gigabytes
 
 
 @dataclass(frozen=True)
@@ -54,17 +57,27 @@ class Outcome:
     best: dict[str, Any] | None
 
 
-def train(config: Config, out: str | Path) -> Outcome:
+OnStep = Callable[[int, StepResult], None]
+
+
+def train(config: Config, out: str | Path, *, on_step: OnStep | None = None, quiet: bool = False) -> Outcome:
     """Train from text files into a new run folder.
+
+    Args:
+        on_step: called after each update with its number and result, in the first process only.
+        quiet: say nothing on standard error; `events.jsonl` in the run folder has it all.
 
     Raises:
         ConfigError, DataError, TokenizerError: and nothing is left behind.
         CheckpointError: the folder exists already.
         TrainingError: the loss is no longer a number.
+        TypeError: `config` is not a `Config`.
     """
-    out = Path(out)
+    if not isinstance(config, Config):
+        raise TypeError(f'config must be a heed.Config, such as heed.preset("tiny"), not {config!r}')
+    config, out = build_config(config), Path(out)
     with all_workers() as workers:
-        say = _log(None, config, workers).say
+        say = _log(None, config, workers, quiet).say
         with workers.agreeing():  # machines may differ
             check_precision(config.train.precision, workers.device, say)
         if config.train.tensorboard:
@@ -75,55 +88,95 @@ def train(config: Config, out: str | Path) -> Outcome:
         lock = None
         with workers.agreeing():
             if workers.leads and not going_on:
-                lock = begin.make_run(config, out, say)
-        return _go_on(out, workers, going_on, lock=lock)
+                lock = begin.make_run(config, out, workers, say)
+        return _go_on(out, workers, going_on, lock, on_step=on_step, quiet=quiet)
 
 
-def resume(out: str | Path, *, max_steps: int | None = None, patience: int | None = None) -> Outcome:
+def resume(
+    out: str | Path,
+    *,
+    max_steps: int | None = None,
+    patience: int | None = None,
+    on_step: OnStep | None = None,
+    quiet: bool = False,
+) -> Outcome:
     """Go on with a training where its newest whole checkpoint stands, for longer than first planned if asked to.
 
-    Nothing else of a run can change: it would be another run.
+    Nothing else of a run can change: it would be another run. `on_step` and `quiet` are those of `train`.
     """
     longer = {key: n for key, n in (("max_steps", max_steps), ("patience", patience)) if n is not None}
     with all_workers() as workers:
         with workers.agreeing():
             config = RunFolder.open(Path(out)).config
-            check_precision(config.train.precision, workers.device, _log(None, config, workers).say)
-        return _go_on(Path(out), workers, restore=True, longer=longer)
+            check_precision(config.train.precision, workers.device, _log(None, config, workers, quiet).say)
+        return _go_on(Path(out), workers, restore=True, longer=longer, on_step=on_step, quiet=quiet)
 
 
 def _go_on(
-    out: Path, workers: Workers, restore: bool, lock: FolderLock | None = None, longer: dict[str, int] | None = None
+    out: Path,
+    workers: Workers,
+    restore: bool,
+    lock: FolderLock | None = None,
+    longer: dict[str, int] | None = None,
+    on_step: OnStep | None = None,
+    quiet: bool = False,
 ) -> Outcome:
     """Train in a run folder that is there, in all processes."""
+    done = None
     try:
         with workers.agreeing():
             if workers.leads:
                 begun = RunFolder.open(out)
                 lock = lock or FolderLock.acquire(out)
-                begin.remake_corpus(begun)
+                done = _outcome_without_validation(begun) if restore and not longer else None
+                if done is None:
+                    begin.remake_corpus(begun)
+        if (done := workers.from_leader(done)) is not None:
+            return done
         with workers.agreeing():  # a file may be missing on one of many machines
             run = RunFolder.open(out)
             if longer:
                 run.config = build_config(run.config, ("resume", {"train": longer}))
-            store, valid = begin.open_corpus(run), begin.read_validation(run.config)
-        return _Training(run, store, valid, workers).go_on(restore)
+            if restore:
+                run.check_newest()
+            store, valid = begin.open_corpus(run), begin.read_own_validation(run)
+        log = _log(run.events_path, run.config, workers, quiet)
+        return _Training(run, store, valid, workers, log, on_step).go_on(restore)
     finally:
         if lock is not None:
             lock.release()
 
 
+def _outcome_without_validation(run: RunFolder) -> Outcome | None:
+    """How a run ended whose validation text is gone, which it no longer needs; None if there is more to do."""
+    missing, end = begin.missing_validation(run.config), run.ending()
+    if not missing or end is None:
+        return None
+    log = Log(None, run.config.train.max_steps)
+    log.say(f"{run.path} has ended already, at step {end['step']:,}: there is nothing to do ({missing})")
+    return Outcome(run.path, end["step"], str(end.get("reason")), run.best())
+
+
 class _Training:
     """One run, in the making."""
 
-    def __init__(self, run: RunFolder, store: PairStore, valid: begin.Pairs, workers: Workers) -> None:
+    def __init__(
+        self,
+        run: RunFolder,
+        store: PairStore,
+        valid: begin.Pairs,
+        workers: Workers,
+        log: Log,
+        on_step: OnStep | None,
+    ) -> None:
         config = run.config
         self.run, self.config, self.store, self.workers = run, config, store, workers
         self.valid = [pair for pair in valid if self._fits(pair)]
         self.n_long_valid = len(valid) - len(self.valid)
+        self.criterion = criterion(config.train.metric, [target for _, target in valid])
         lengths = store.source.lengths, store.target.lengths
         self.plan = BatchPlan(*lengths, config.train.batch_tokens, config.train.seed, config.model.max_length)
-        self.log = _log(run.events_path, config, workers)
+        self.log, self.on_step = log, on_step
         self.stop = StopRequest()
         self.learner = Learner(config, len(run.tokenizer), workers)
         self.n_parameters = sum(parameter.numel() for parameter in self.learner.model.parameters())
@@ -158,6 +211,7 @@ class _Training:
                 )
             finally:
                 self.log.close()
+                self.keeper.close()
         return Outcome(self.run.path, self.progress.step, reason, self.keeper.best)
 
     def _restore(self) -> None:
@@ -180,6 +234,7 @@ class _Training:
                 return "early"
             if self.progress.step >= config.max_steps:
                 return "finished"
+            self.keeper.warn_if_gone()
             stop, retry = self.workers.any(self.stop.asked, self.keeper.retry_is_due)
             if stop:
                 raise Interrupted
@@ -198,6 +253,8 @@ class _Training:
         else:
             self._leave_out(step, pairs)
         self.log.step(step, result, self.config.train.log_every)
+        if self.on_step is not None and self.workers.leads:
+            self.on_step(step, result)
 
     def _micro_batches(self, pairs: NDArray[np.integer[Any]]) -> list[Batch]:
         """This process's share of a batch, in as many portions as every other process's."""
@@ -240,18 +297,13 @@ class _Training:
         if not (self._is_due(self.config.train.validate_every) and self.valid and self.progress.validated_step < step):
             return
         found = self._validate(self.learner.plain_model(), f"step {step:,}")
-        if not found.better_than(self.progress.best):
+        if not found.better_than(self.progress.best, self.criterion):
             since_best = self.progress.validations_since_best + 1
             self.progress = replace(self.progress, validated_step=step, validations_since_best=since_best)
             return
         before = self.progress
         self.progress = replace(
-            before,
-            validated_step=step,
-            best_step=step,
-            best_perplexity=found.perplexity,
-            best_bleu=found.bleu,
-            validations_since_best=0,
+            before, validated_step=step, best_step=step, best_scores=found.scores, validations_since_best=0
         )
         if step == self.config.train.max_steps:
             self.keeper.save_at_last(self.progress)
@@ -259,9 +311,16 @@ class _Training:
             self.progress = replace(before, validated_step=step, validations_since_best=0)
 
     def _validate(self, model: Transformer, name: str) -> Validation:
+        self.log.validating()
         began = time.monotonic()
         found = validate(
-            model, self.run.tokenizer, self.valid, self.config.decode, self.workers, lambda: self.stop.asked
+            model,
+            self.run.tokenizer,
+            self.valid,
+            self.config.decode,
+            self.criterion,
+            self.workers,
+            lambda: self.stop.asked,
         )
         seconds = time.monotonic() - began
         self.log.pause(seconds)
@@ -271,16 +330,20 @@ class _Training:
             f"\n    reference    {one.reference}"
             for one in found.samples
         )
+        scores = ", ".join(f"{CRITERIA[key].label} {CRITERIA[key].shown(value)}" for key, value in found.scores.items())
         self.log.event(
             "validation",
-            f"validation at {name}: perplexity {found.perplexity:.2f}, BLEU {found.bleu:.2f}{samples}",
+            f"validation at {name}: {scores}{samples}",
             step=self.progress.step,
             of=name,
-            perplexity=found.perplexity if math.isfinite(found.perplexity) else None,
-            bleu=found.bleu,
+            **{key: value if math.isfinite(value) else None for key, value in found.scores.items()},
             samples=[asdict(one) for one in found.samples],
             seconds=round(seconds, 2),
         )
+        # The first validation may come so early that the model has learnt nothing yet.
+        is_early = self.progress.best is None and self.progress.step < self.config.train.warmup_steps
+        if found.collapse and not is_early:
+            self.log.warn("\n".join((*found.collapse, collapse_advice(self.config))))
         return found
 
     # --- the end ------------------------------------------------------------------------------------------
@@ -291,22 +354,35 @@ class _Training:
         if reason == "early":
             self.log.event(
                 "early_stop",
-                f"stopping early: {config.patience} validations without a better one (train.patience)",
+                f"stopping early: {counted(config.patience, 'validation')} without a better {self.criterion.label} "
+                "(train.patience)",
                 step=step,
             )
         self._try_means()
         self.keeper.finish()
         best = self.keeper.best or {}
-        scores = f" (validation BLEU {best['bleu']:.2f})" if "bleu" in best else ""
+        by = self.criterion
+        if self.valid and not best:
+            raise TrainingError(
+                "no validation had a finite perplexity, so there is no model to translate with; begin again with a "
+                f"lower train.learning_rate_factor (it was {config.learning_rate_factor:g})"
+            )
+        scores = f" (validation {by.label} {by.shown(best[by.key])})" if by.key in best else ""
         self.log.event(
             "end",
-            f"done after {step:,} steps; translations will use {best.get('checkpoint', 'the last step')}{scores}\n"
-            f"next: heed translate --model {self.run.path} < input.txt > output.txt",
+            f"done after {counted(step, 'step')}; "
+            f"translations will use {best.get('checkpoint', 'the last step')}{scores}\n"
+            f"next: {self._next(best)}",
             step=step,
             reason=reason,
             best=best,
             peak_memory=peak_memory(self.workers.device),
         )
+
+    def _next(self, best: dict[str, Any]) -> str:
+        if best.get("perplexity", 0) > len(self.run.tokenizer):
+            return "see docs/learning.md: this model is worse than guessing"
+        return f"heed translate --model {self.run.path} < input.txt > output.txt"
 
     def _try_means(self) -> None:
         """Section 6.1: the mean of the last checkpoints competes with the best one, and so does a running mean."""
@@ -331,7 +407,7 @@ class _Training:
             model = Transformer(self.config.model, len(self.run.tokenizer)).to(self.workers.device)
             load_weights(model, read_tensors(path, "model"), str(path))
             found = self._validate(model, what)
-            if found.better_than(best):
+            if found.better_than(best, self.criterion):
                 best = found
                 self.keeper.set_best(name, step, found)
 
@@ -342,7 +418,8 @@ class _Training:
         self.log.event(
             "start",
             f"{config.preset}: {self.n_parameters / 1e6:.1f} M parameters, vocabulary {len(self.run.tokenizer):,}; "
-            f"{len(store) - self.plan.n_long:,} pairs in {len(self.plan):,} batches an epoch; "
+            f"{counted(len(store) - self.plan.n_long, 'pair')} in {counted(len(self.plan), 'batch', 'batches')} "
+            "an epoch; "
             f"run folder {self.run.path}",
             step=self.progress.step,
             max_steps=config.train.max_steps,
@@ -351,13 +428,17 @@ class _Training:
             pairs=len(store) - self.plan.n_long,
             batches_per_epoch=len(self.plan),
             processes=self.workers.size,
+            metric=self.criterion.key,
         )
+        if self.progress.step == 0 and (advice := begin.few_pairs(config.preset, len(store))):
+            self.log.say(advice)
         if self.workers.device.type == "cpu" and library() is None:
             self.log.say(
                 "without the C kernels (no compiler such as gcc, or HEED_KERNELS=off): slower by a quarter or so"
             )
         left_out = [
-            f"{count:,} pairs {what} (lines {', '.join(map(str, lines))}{', ...' if count > len(lines) else ''})"
+            f"{counted(count, 'pair')} {what} ({'line' if count == 1 else 'lines'} "
+            f"{', '.join(map(str, lines))}{', ...' if count > len(lines) else ''})"
             for count, lines, what in (
                 (len(store.blank_lines), store.blank_lines[:3].tolist(), "with a blank side"),
                 (
@@ -371,7 +452,9 @@ class _Training:
         if left_out:
             self.log.warn(f"not trained on: {'; '.join(left_out)}")
         if self.n_long_valid:
-            self.log.warn(f"not validated on: {self.n_long_valid:,} pairs longer than {config.model.max_length} pieces")
+            self.log.warn(
+                f"not validated on: {counted(self.n_long_valid, 'pair')} longer than {config.model.max_length} pieces"
+            )
         if self.progress.step == 0 and self.valid and config.data.train_source and self.workers.leads:
             shared = overlap(ParallelText(config.data.train_source, config.data.train_target), self.valid)
             if shared:
@@ -428,8 +511,9 @@ def _valid_names(config: Config) -> str:
     return " and ".join(given) or "data.valid_source, which is empty"
 
 
-def _log(events_path: Path | None, config: Config, workers: Workers) -> Log:
-    """Only the first process says anything."""
+def _log(events_path: Path | None, config: Config, workers: Workers, quiet: bool) -> Log:
+    """Only the first process says anything, and nothing if it is to be quiet."""
     if not workers.leads:
-        return Log(None, config.train.max_steps, open(os.devnull, "w", encoding="utf-8"))
-    return Log(events_path, config.train.max_steps, tensorboard=config.train.tensorboard)
+        return Log(None, config.train.max_steps, Silence())
+    stream = Silence() if quiet else None
+    return Log(events_path, config.train.max_steps, stream, tensorboard=config.train.tensorboard)

@@ -6,8 +6,12 @@ from pathlib import Path
 import torch
 
 from heed.config import Config, ModelConfig
+from heed.errors import ConfigError
 from heed.kernels.varlen import LANES, MAX_POSITIONS
+from heed.model.size import count_parameters
 from heed.training.loss import PORTION
+from heed.training.workers import Workers
+from heed.wording import gigabytes
 
 # Measured beside `kept_floats` (bench/results/2026-11-16-memory.md): gradients on their way back, and room between
 # tensors of many sizes; and the libraries' own buffers.
@@ -30,14 +34,36 @@ def kept_floats(model: ModelConfig, length: int) -> int:
     return encoder + decoder + 2 * (2 * d + mask)
 
 
+def check_model_fits(config: Config, vocab_size: int, workers: Workers) -> None:
+    """Refuse a model whose weights alone, with gradient and Adam's moments, exceed the free memory.
+
+    Raises:
+        ConfigError: it says how much there would have to be.
+    """
+    n_parameters = count_parameters(config.model, vocab_size)
+    share = n_parameters // workers.size if config.train.sharded else n_parameters
+    needed, free = _bytes_of_weights(config, share), free_memory(workers.device)
+    if free is not None and needed * workers.n_here > free:
+        raise ConfigError(
+            f"a model of {n_parameters / 1e6:,.0f} M parameters takes at least {gigabytes(needed)} to train, without "
+            f"its batches, and {gigabytes(free)} are free here; lower model.d_model, model.d_ff, the layers or "
+            "text.vocab_size, or take a smaller preset"
+        )
+
+
+def _bytes_of_weights(config: Config, n_parameters: int) -> int:
+    """Weights, Adam's two moments, and a gradient for each lane."""
+    return (3 + max(1, config.train.lanes)) * 4 * n_parameters
+
+
 def predicted_peak(config: Config, n_parameters: int, vocab_size: int, processes: int, at_start: int) -> int:
     """Bytes this process will have at most, if it has `at_start` now, with weights but neither gradient nor moments."""
     logits = vocab_size * min(PORTION, _positions(config, processes))
     share = n_parameters // processes if config.train.sharded else n_parameters
     width = 4 if config.train.precision == "float32" else 2
     kept = width * kept_floats(config.model, MAX_POSITIONS) * _positions(config, processes)
-    gradients = max(1, config.train.lanes)
-    return at_start + (2 + gradients) * 4 * share + int(_ON_THE_WAY * kept) + 3 * 4 * logits + _BUFFERS
+    to_come = _bytes_of_weights(config, share) - 4 * share  # the weights are there
+    return at_start + to_come + int(_ON_THE_WAY * kept) + 3 * 4 * logits + _BUFFERS
 
 
 def fitting(config: Config, n_parameters: int, vocab_size: int, processes: int, at_start: int, free: int) -> Config:

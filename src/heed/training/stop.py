@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _HANG_UP = getattr(signal, "SIGHUP", None)  # not on Windows
-_SIGNALS = [number for number in (signal.SIGINT, signal.SIGTERM, _HANG_UP) if number is not None]
+_USER = getattr(signal, "SIGUSR1", None)  # what many have Slurm send before the time is up
+_SIGNALS = [number for number in (signal.SIGINT, signal.SIGTERM, _HANG_UP, _USER) if number is not None]
 
 
 class Interrupted(Exception):  # noqa: N818 (not an error)
@@ -14,7 +15,10 @@ class Interrupted(Exception):  # noqa: N818 (not an error)
 
 
 class StopRequest:
-    """Ctrl-C, SIGTERM and a closed terminal as a flag, looked at between two steps; a second Ctrl-C stops at once."""
+    """Ctrl-C, SIGTERM, SIGUSR1 and a closed terminal as a flag, looked at between two steps.
+
+    A second Ctrl-C stops at once. The other signals may come several times, once from each of several senders.
+    """
 
     def __init__(self) -> None:
         self.asked = False

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from heed.errors import ConfigError
+from heed.evaluate import CRITERIA
 
 _SCALARS = {
     "step": ("train", ("loss", "perplexity", "learning_rate", "tokens_per_second")),
-    "validation": ("valid", ("perplexity", "bleu")),
+    "validation": ("valid", tuple(CRITERIA)),
 }
 
 
@@ -49,14 +50,14 @@ class TensorBoard:
             return
         step = values["step"]
         group, keys = _SCALARS[kind]
+        keys = tuple(key for key in keys if values.get(key) is not None)  # an event leaves out what is not finite
         of = values.get("of", "step")
         if not of.startswith("step"):  # averaged weights: no point of the run's own curve, but worth a line
-            found = ", ".join(f"{key} {values[key]:.4g}" for key in keys if key in values)
+            found = ", ".join(f"{key} {values[key]:.4g}" for key in keys)
             self._writer.add_text("valid/averaged", f"{_cell(of)}: {found}", step)
             return
         for key in keys:
-            if key in values:
-                self._writer.add_scalar(f"{group}/{key}", values[key], step)
+            self._writer.add_scalar(f"{group}/{key}", values[key], step)
         if samples := values.get("samples"):
             self._writer.add_text("valid/samples", _table(samples), step)
 

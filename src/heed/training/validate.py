@@ -1,18 +1,22 @@
-"""Validation: unsmoothed perplexity, BLEU with beam search, and a few translations to look at."""
+"""Validation: unsmoothed perplexity, scores of translations by beam search, and a few of them to look at."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from heed.config import DecodeConfig
-from heed.evaluate import Bleu, score
+from heed.errors import DecodeError
+from heed.evaluate import Criterion, score
+from heed.evaluate.criterion import BLEU
 from heed.model.transformer import Transformer
 from heed.text.tokenizer import Tokenizer
+from heed.training.collapse import signs_of_collapse
 from heed.training.stop import Interrupted
 from heed.training.workers import Workers
 from heed.translator import Translator
 
 _AT_ONCE = 100  # sentences between two looks at whether to stop
+_LARGEST_LOG_PERPLEXITY = 700.0  # above, its exponential overflows
 
 
 @dataclass(frozen=True)
@@ -24,15 +28,19 @@ class Sample:
 
 @dataclass(frozen=True)
 class Validation:
-    perplexity: float  # per piece, without smoothing
-    bleu: float
-    samples: tuple[Sample, ...]
+    scores: dict[str, float]  # perplexity (per piece, not smoothed), BLEU, and what the run goes by, under their keys
+    samples: tuple[Sample, ...] = ()
+    collapse: tuple[str, ...] = ()  # signs that the model has collapsed, one sentence each
 
-    def better_than(self, other: "Validation | None") -> bool:
-        """By BLEU; perplexity decides between equals, as between the zeros of the first steps."""
-        if not math.isfinite(self.perplexity):  # weights that are no numbers
+    def better_than(self, other: "Validation | None", by: Criterion) -> bool:
+        """By one criterion; perplexity decides between equals, as between the zeros of the first steps."""
+        if not math.isfinite(self.scores["perplexity"]):  # weights that are no numbers
             return False
-        return other is None or (self.bleu, -self.perplexity) > (other.bleu, -other.perplexity)
+        return other is None or by.key not in other.scores or self._rank(by) > other._rank(by)
+
+    def _rank(self, by: Criterion) -> tuple[float, float]:
+        value = self.scores[by.key]
+        return -value if by.lower_is_better else value, -self.scores["perplexity"]
 
 
 def validate(
@@ -40,10 +48,11 @@ def validate(
     tokenizer: Tokenizer,
     pairs: list[tuple[str, str]],
     decode: DecodeConfig,
+    by: Criterion,
     workers: Workers,
     stop_asked: Callable[[], bool] = lambda: False,
 ) -> Validation:
-    """Score a model on held-out pairs, each process its share of them.
+    """Score a model on held-out pairs by perplexity, BLEU and this criterion, each process its share of them.
 
     Raises:
         Interrupted: `stop_asked` said so in one of the processes.
@@ -62,15 +71,27 @@ def validate(
             for pair in translator.score(sources, references):
                 log_probability += pair.log_probability
                 n_tokens += pair.n_tokens
-            translations += [one.text for one in translator.translate(sources)]
+            try:
+                translations += [one.text for one in translator.translate(sources)]
+            except DecodeError:  # no finite score: the weights have overflowed
+                log_probability = -math.inf
+                translations += [""] * len(sources)
     finally:
         model.train(was_training)
     total, n_total = workers.sum(log_probability, n_tokens)
     shares = workers.gather(translations)
     translations = [shares[i % workers.size][i // workers.size] for i in range(len(pairs))]
-    bleu = score(Bleu(), translations, [target for _, target in pairs], resamples=0).value
+    if not math.isfinite(total):  # what such a model says is worth nothing, whatever it is
+        translations = [""] * len(pairs)
+    mean = -total / n_total  # maybe NaN
+    references = [target for _, target in pairs]
+    scores = {"perplexity": math.exp(mean) if mean < _LARGEST_LOG_PERPLEXITY else math.inf}
+    for criterion in (BLEU, by):
+        if criterion.metric is not None and criterion.key not in scores:
+            scores[criterion.key] = score(criterion.metric, translations, references, resamples=0).value
     every = max(1, len(pairs) // 3)
     samples = tuple(
         Sample(*pair, translation) for pair, translation in list(zip(pairs, translations, strict=True))[::every][:3]
     )
-    return Validation(math.exp(min(-total / n_total, 700.0)), bleu, samples)
+    signs = signs_of_collapse(scores["perplexity"], len(tokenizer), references, translations)
+    return Validation(scores, samples, tuple(signs))

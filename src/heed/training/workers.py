@@ -5,10 +5,13 @@ disk) is told to the others here, and each message is a meeting point all proces
 """
 
 import os
+import signal
 import socket
+import sys
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
@@ -23,6 +26,8 @@ T = TypeVar("T")
 # Preparing a large corpus takes the first process hours, while the others wait.
 _PATIENCE = timedelta(days=7)
 _LET_GO = 0.2  # seconds for threads to end what they are at
+_STORE_SECONDS = 5.0  # to reach torchrun's address book, which is there before any process is
+_PARENT_CHECK_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -114,8 +119,11 @@ def all_workers() -> Iterator[Workers]:
         return
     n_here = int(os.environ.get("LOCAL_WORLD_SIZE", size))
     try:
-        _meet(rank, size, n_here, "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo")
-        yield Workers(rank, size, device, n_here, dist.new_group(timeout=_PATIENCE, backend="gloo"))
+        with _ending_with_parent(rank, size):
+            _check_torchrun_lives()
+            _meet(rank, size, n_here, "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo")
+            waiting_room = dist.new_group(timeout=_PATIENCE, backend="gloo")
+        yield Workers(rank, size, device, n_here, waiting_room)
     except RuntimeError as error:  # gloo has no kind of error of its own
         if not (isinstance(error, dist.DistError) or "gloo" in str(error)):
             raise
@@ -129,6 +137,58 @@ def all_workers() -> Iterator[Workers]:
             # Whoever frees the group meanwhile has that lock, and waits for the thread: both for ever.
             time.sleep(_LET_GO)
             dist.destroy_process_group()
+
+
+@contextmanager
+def _ending_with_parent(rank: int, size: int) -> Iterator[None]:
+    """Within, end this process when the one that started it is gone: the others would never come, and it would wait.
+
+    It waits inside PyTorch, where no signal handler and no exception reach it: hence the kill.
+    """
+    parent, met = os.getppid(), threading.Event()
+
+    def watch() -> None:
+        while not met.wait(_PARENT_CHECK_SECONDS):
+            if os.getppid() != parent:
+                with suppress(OSError):
+                    print(
+                        f"process {rank} of {size}: torchrun (process {parent}) is gone, so the others cannot be met; "
+                        "start again",
+                        file=sys.stderr,
+                        flush=True,
+                    )
+                os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        met.set()
+        thread.join()
+
+
+def _check_torchrun_lives() -> None:
+    """Refuse to wait half an hour, as PyTorch does, for the address book of a torchrun that has ended.
+
+    Raises:
+        TrainingError: nobody keeps it.
+    """
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":  # one of the processes keeps it, once it is there
+        return
+    address = os.environ.get("MASTER_ADDR", ""), int(os.environ.get("MASTER_PORT", 0))
+    deadline = time.monotonic() + _STORE_SECONDS
+    while True:
+        try:
+            socket.create_connection(address, timeout=_STORE_SECONDS).close()
+            return
+        except OSError as error:
+            if time.monotonic() > deadline:
+                raise TrainingError(
+                    f"torchrun does not answer at {address[0]}:{address[1]} ({error.strerror or error}): it has ended "
+                    "before its processes had met; start it again"
+                ) from None
+            time.sleep(_PARENT_CHECK_SECONDS)
 
 
 def _meet(rank: int, size: int, n_here: int, backend: str) -> None:

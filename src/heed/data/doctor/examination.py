@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from heed.data.doctor.kinds import KEPT, KINDS, REFUSED, Kind
 from heed.data.doctor.language import Profile, learn, small_words, without_shared_words
 from heed.data.doctor.lengths import log_ratios, outliers
 from heed.data.doctor.measure import Ints, Lines, Mask, hashes, is_utf8
-from heed.data.doctor.overlap import Fingerprints, TestText, repeated, with_company
+from heed.data.doctor.overlap import Fingerprints, Hashes, TestText, repeated, with_company
 from heed.data.doctor.reading import NOT_TWO_COLUMNS, PORTION, RawPair, Watch, count_lines, portions, unwatched
 
 MAX_WORDS, MAX_CHARACTERS = 250, 2000
@@ -24,6 +24,7 @@ NEARLY = 0.75  # of the words the same on both sides: a copy
 FEW_WORDS = (
     2  # that begin with a small letter: "Hotel Adlon", "Tom!": so few words may well be the same in both languages
 )
+ENOUGH_BYTES = 20_000  # of each side, to tell two languages apart; English and German need a quarter of it
 SHOWN = 200  # characters of a line, in an example
 BEFORE_DAMAGE = 25
 BOTH = 2
@@ -37,6 +38,7 @@ class Example:
     side: str
     source: str
     target: str
+    other: "Example | None" = None  # the pair it is compared with, if that is another one
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class Examination:
                     "share": finding.count / self.n_source,
                     "note": finding.note or None,
                     "lines": finding.lines.tolist(),
-                    "examples": [vars(example) for example in finding.examples],
+                    "examples": [asdict(example) for example in finding.examples],
                 }
                 for finding in self.findings
             ],
@@ -123,14 +125,20 @@ def examine(
         seen.look_at(portion)
     findings = seen.findings(n_source, n_target)
     findings = [_kept(finding) if finding.kind.name in keep else finding for finding in findings]
-    notes = (
-        seen.notes
-        if profile.distinct
-        else ("the two sides look like one language: languages were not judged", *seen.notes)
-    )
+    notes = (*_language_notes(profile), *seen.notes)
     examples = _examples(text, findings, seen, watch)
     findings = [replace(finding, examples=examples[finding.kind.name]) for finding in findings]
     return Examination(text, n_source, n_target, tuple(findings), notes)
+
+
+def _language_notes(profile: Profile) -> list[str]:
+    if profile.distinct:
+        return []
+    if profile.n_bytes < ENOUGH_BYTES:
+        return [
+            f"the languages: {profile.n_bytes:,} bytes are too little text to judge them, {ENOUGH_BYTES:,} would do"
+        ]
+    return ["the languages: the two sides look like one"]
 
 
 @dataclass
@@ -147,6 +155,8 @@ class _Seen:
     prints: list[Fingerprints] = field(default_factory=list)
     sound: list[Mask] = field(default_factory=list)
     """Neither blank nor damaged: the others are not judged by language or length before they are repaired."""
+    compared: dict[str, tuple[Hashes, Hashes]] = field(default_factory=dict)
+    """For a kind that compares pairs, each pair's number in what must be the same, and in what must differ."""
 
     def note(self, kind: str, which: Mask | Sequence[int], side: int = BOTH) -> None:
         """These pairs of the portion at hand (or all pairs, after the last) have something of this kind."""
@@ -235,7 +245,7 @@ class _Seen:
         source, target = source.cut(n_source), target.cut(n_target)
         alignment = align(source, target)
         if alignment.stretches is None:
-            self.notes += ("lengths do not tell which lines belong together: shifts were not looked for",)
+            self.notes += ("shifts: lengths of lines do not tell which belong together",)
         if n_source != n_target:
             return [Finding(KINDS["line-count"], _rest(n_source, n_target), _parting(alignment, n_source, n_target))]
         if alignment.unrelated:
@@ -276,6 +286,10 @@ class _Seen:
         again = repeated(prints.pair) & ~blank
         self.note("duplicate", again)
         self.note("near-duplicate", repeated(prints.folded_pair) & ~again & ~blank)
+        self.compared = {
+            "near-duplicate": (prints.folded_pair, prints.pair),
+            "several-targets": (prints.source, prints.pair),
+        }
         once = np.flatnonzero(~again & ~blank)
         several = once[with_company(prints.source[once])]
         self.note("several-targets", several.tolist())
@@ -285,6 +299,14 @@ class _Seen:
         touched = self.test.touched(prints.folded_source[lines - 1])
         told = f"{touched:,} of {len(self.test):,} test sentences are in the training text in one of these ways"
         said |= dict.fromkeys([kind for kind in kinds if len(self.lines_of(kind))][:1], told)
+
+    def other(self, kind: str, line: int) -> int | None:
+        """The first line a pair of this kind was compared with; None if it was found by itself."""
+        if kind not in self.compared:
+            return None
+        same, differ = self.compared[kind]
+        others = np.flatnonzero((same == same[line - 1]) & (differ != differ[line - 1]))
+        return int(others[0]) + 1
 
     def lines_of(self, kind: str, *sides: int) -> Ints:
         parts = [part for side in sides or (0, 1, BOTH) for part in self.lines.get((kind, side), [])]
@@ -329,23 +351,36 @@ def _examples(
     text: ParallelText, findings: Sequence[Finding], seen: _Seen, watch: Watch
 ) -> dict[str, tuple[Example, ...]]:
     """A few pairs of each kind, spread over the file, with their text."""
-    wanted: dict[int, list[str]] = defaultdict(list)
-    found: dict[str, list[Example]] = {finding.kind.name: [] for finding in findings}
-    for finding in findings:
-        for place in np.unique(np.linspace(0, finding.count - 1, min(EXAMPLES, finding.count)).astype(int)):
-            wanted[int(finding.lines[place])].append(finding.kind.name)
-    last = max(wanted, default=0)
-    read = 0
+    chosen = {
+        finding.kind.name: [
+            int(finding.lines[place])
+            for place in np.unique(np.linspace(0, finding.count - 1, min(EXAMPLES, finding.count)).astype(int))
+        ]
+        for finding in findings
+    }
+    others = {(kind, line): seen.other(kind, line) for kind, lines in chosen.items() for line in lines}
+    wanted = {line for pair in others.items() for line in (pair[0][1], pair[1]) if line is not None}
+    pairs = _fetch(text, wanted, watch)
+
+    def example(kind: str, line: int, other: int | None = None) -> Example:
+        sides = [side for side in (0, 1) if line in seen.lines_of(kind, side)]
+        side = ("source", "target")[sides[0]] if len(sides) == 1 else ""
+        source, target = map(_text, pairs[line])
+        return Example(line, side, source, target, None if other is None else example(kind, other))
+
+    return {kind: tuple(example(kind, line, others[kind, line]) for line in lines) for kind, lines in chosen.items()}
+
+
+def _fetch(text: ParallelText, wanted: Collection[int], watch: Watch) -> dict[int, RawPair]:
+    """The text of these lines."""
+    last, read = max(wanted, default=0), 0
+    found: dict[int, RawPair] = {}
     for portion in watch(portions(text), last, "fetching examples") if last else ():
-        for line, (source, target) in enumerate(portion, read + 1):
-            for kind in wanted.get(line, ()):
-                sides = [side for side in (0, 1) if line in seen.lines_of(kind, side)]
-                side = ("source", "target")[sides[0]] if len(sides) == 1 else ""
-                found[kind].append(Example(line, side, _text(source), _text(target)))
+        found |= {line: pair for line, pair in enumerate(portion, read + 1) if line in wanted}
         read += len(portion)
         if read >= last:
             break
-    return {kind: tuple(examples) for kind, examples in found.items()}
+    return found
 
 
 def _text(line: bytes) -> str:

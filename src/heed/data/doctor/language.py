@@ -38,7 +38,7 @@ def _learn(sample: Sequence[tuple[Lines, Lines]], chosen: Sequence[tuple[Mask, M
     logs = np.log(smooth / smooth.sum(axis=1, keepdims=True))
     weights = logs[0] - logs[1]
     usual = counts @ weights / np.maximum(counts.sum(axis=1), 1)
-    return Profile(weights.astype(np.float32), (float(usual[0]), float(-usual[1])))
+    return Profile(weights.astype(np.float32), (float(usual[0]), float(-usual[1])), int(counts.sum(axis=1).min()))
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ class Profile:
     weights: NDArray[np.float32]
     usual: tuple[float, float]
     """What a byte says for its own side, on average: source, target."""
+    n_bytes: int
+    """How much text of the smaller side it was learnt from."""
 
     @property
     def distinct(self) -> bool:

@@ -29,8 +29,6 @@ def count_lines(path: str) -> int:
     count, last = 0, b"\n"
     with reading(path) as stream:
         while block := stream.read(1 << 20):
-            if not count and block.startswith((b"\xff\xfe", b"\xfe\xff")):
-                raise DataError(f"{path}: is UTF-16; convert it, for instance with: iconv -f utf-16 -t utf-8")
             count += block.count(b"\n")
             last = block[-1:]
     if not count and last == b"\n":

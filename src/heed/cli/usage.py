@@ -1,0 +1,95 @@
+"""Parse a command line, and say what was probably meant by a wrong one."""
+
+import argparse
+import difflib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from heed.errors import ConfigError
+
+_NEGATIVE_NUMBER = re.compile(r"^-\d+$|^-\d*\.\d+$")  # argparse takes these for values
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that raises a ConfigError with advice, and never exits because of wrong usage."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, add_help=False, **options)
+
+    def add_other_options(self) -> argparse._ArgumentGroup:
+        """Add the options every command has, below its own."""
+        other = self.add_argument_group("other options")
+        other.add_argument("-h", "--help", action="help", help="show this page")
+        other.add_argument(
+            "--debug", action="store_true", default=argparse.SUPPRESS, help="show where an error is from"
+        )
+        return other
+
+    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
+        words = list(args)
+        self._check_words(words)
+        found, left = super().parse_known_args(words, namespace)
+        if left:
+            self.error(self._not_expected(left[0], words))
+        return found, left
+
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError(f"{self.prog}: {message}\nsee {self.prog} --help")
+
+    # --- what is wrong ------------------------------------------------------------------------------------
+
+    def _check_words(self, words: Sequence[str]) -> None:
+        """Refuse an unknown option before its value is taken for something else; refuse an unknown command."""
+        commands = next((a.choices for a in self._actions if isinstance(a, argparse._SubParsersAction)), None)
+        for i, word in enumerate(words):
+            if word == "--":
+                return
+            if _is_option(word):
+                name, _, value = word.partition("=")
+                if not any(known.startswith(name) for known in self._option_string_actions):
+                    self.error(self._unknown_option(name, value or _value(words[i + 1 :])))
+            elif commands is not None:
+                if word not in commands:
+                    near = difflib.get_close_matches(word, commands, n=1)
+                    guess = f"did you mean {near[0]}?" if near else f"there are: {', '.join(commands)}"
+                    self.error(f'unknown command "{word}"; {guess}')
+                return  # the rest is for that command
+
+    def _unknown_option(self, name: str, value: str) -> str:
+        known = {option[2:]: option for option in self._option_string_actions if option.startswith("--")}
+        if "set" in known:
+            from heed.config import all_settings
+
+            for setting in all_settings():
+                known.setdefault(setting.key.replace("_", "-"), f"--set {setting.section}.{setting.key}=")
+        word = name.lstrip("-").replace("_", "-")
+        (near,) = difflib.get_close_matches(word, known, n=1) or [""]
+        meant = known.get(near, "")
+        if meant.endswith("=") and near == word:
+            return f"unknown option {name}; it is a setting: {meant}{value or '...'}"
+        return f"unknown option {name}" + (f"; did you mean {meant.replace('=', '=...')}?" if near else "")
+
+    def _not_expected(self, word: str, words: Sequence[str]) -> str:
+        """What to do with a word that no option asks for."""
+        if named := [action.dest for action in self._get_positional_actions()]:
+            return f"{word}: not expected here; only {' '.join(named)} comes without an option"
+        given = {one.partition("=")[0] for one in words}
+        first_group = next(group._group_actions for group in self._action_groups if group._group_actions)
+        free = {
+            str(action.metavar): option
+            for action in reversed(first_group)
+            if (option := action.option_strings[0]) not in given and not option.startswith("--out")
+        }
+        meant = free.get("FOLDER" if Path(word).is_dir() else "FILE")
+        return f"{word}: not expected here; " + (f"use {meant} {word}" if meant else "it belongs to no option")
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("-") and word != "-" and " " not in word and not _NEGATIVE_NUMBER.match(word)
+
+
+def _value(words: Sequence[str]) -> str:
+    """What follows an option, if that is a value."""
+    return words[0] if words and not _is_option(words[0]) else ""

@@ -1,0 +1,62 @@
+"""What a validation goes by: the metric named by `train.metric`, which chooses the best checkpoint of a run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from heed import wording
+from heed.evaluate.bleu import Bleu
+from heed.evaluate.chrf import ChrF
+from heed.evaluate.error_rate import ErrorRate
+from heed.evaluate.exact import ExactMatch
+from heed.evaluate.scoring import Metric
+
+_BLEU_WORDS = 4  # BLEU counts runs of up to four words; a shorter line has none
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A number by which one checkpoint is better than another."""
+
+    key: str  # its name in the config, in events.jsonl and in best.json
+    label: str  # its name for people
+    unit: str
+    metric: Metric | None = None  # None: perplexity, which needs the model and not only its translations
+
+    @property
+    def lower_is_better(self) -> bool:
+        return self.metric is None or self.metric.lower_is_better
+
+    def best(self, values: Sequence[float]) -> float | None:
+        """Return the best of the values, None if there are none."""
+        return (min if self.lower_is_better else max)(values, default=None)
+
+    def shown(self, value: float) -> str:
+        """Return the value for people."""
+        return wording.perplexity(value) if self.metric is None else f"{value:.2f}"
+
+
+PERPLEXITY = Criterion("perplexity", "perplexity", "per token, not smoothed")
+BLEU = Criterion("bleu", "BLEU", "sacreBLEU, 0 to 100", Bleu())
+CHRF = Criterion("chrf", "chrF2", "character n-grams, 0 to 100", ChrF())
+CRITERIA = {
+    one.key: one
+    for one in (
+        PERPLEXITY,
+        BLEU,
+        CHRF,
+        Criterion("exact", "exact", "% of lines that equal the reference", ExactMatch()),
+        Criterion("cer", "CER", "edits in % of reference characters", ErrorRate("char")),
+        Criterion("wer", "WER", "edits in % of reference words", ErrorRate("word")),
+    )
+}
+
+
+def criterion(key: str, references: Sequence[str]) -> Criterion:
+    """Return the criterion of that key. "auto" is BLEU, or chrF if the references have too few words for BLEU."""
+    if key == "auto":
+        return CHRF if references and mean_words(references) < _BLEU_WORDS else BLEU
+    return CRITERIA[key]
+
+
+def mean_words(lines: Sequence[str]) -> float:
+    return sum(len(line.split()) for line in lines) / len(lines)

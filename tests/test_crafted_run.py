@@ -1,0 +1,264 @@
+"""Run folders from strangers, with every checksum made right: refused by name, at once, without a byte too much."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import heed
+from heed.checkpoint import read_all_tensors, read_manifest, write_checkpoint
+from heed.cli.main import main
+from heed.config import Config, build_config
+from heed.durable import MANIFEST, read_json, write_json, write_manifest
+from heed.errors import CheckpointError, ConfigError, HeedError
+from heed.export.kept import checkpoint_path
+from heed.run import RunFolder
+from heed.text.tokenizer import Tokenizer
+from heed.training.learner import Learner
+from heed.training.workers import Workers
+
+STEP = "checkpoints/step-00000005"
+ESCAPE = "\x1b[31mred"
+State = dict[str, dict[str, torch.Tensor]]
+
+
+@pytest.fixture(scope="module")
+def pieces() -> Tokenizer:
+    return Tokenizer.learn(["a b c d e f g"] * 20, 300)
+
+
+def make_learner(vocabulary: int) -> Learner:
+    model = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 8, "d_ff": 12, "h": 2, "max_length": 20}
+    train = {"ema_decay": 0.9, "lanes": 1}
+    config = build_config(Config(), ("test", {"model": model, "train": train}))
+    learner = Learner(config, vocabulary, Workers(0, 1, torch.device("cpu")))
+    for weight in learner.model.parameters():
+        weight.grad = torch.ones_like(weight)
+    learner.apply_gradient(0.1, 1)
+    return learner
+
+
+@pytest.fixture(scope="module")
+def learner(pieces: Tokenizer) -> Learner:
+    return make_learner(len(pieces))
+
+
+@pytest.fixture
+def run(tmp_path: Path, learner: Learner, pieces: Tokenizer) -> Path:
+    made = RunFolder.create(tmp_path / "run", learner.config, pieces)
+    made.save_step(5, learner.state(), {"config": learner.config.to_dict()})
+    made.set_best({"checkpoint": "step-00000005"})
+    return made.path
+
+
+def sign(folder: Path, **changes: Any) -> None:
+    write_manifest(folder, {**read_json(folder / MANIFEST), **changes})
+
+
+# --- tensors that do not fit -------------------------------------------------------------------------------
+
+NAME = "encoder.0.self_attention.w_q.weight"
+HARMS: dict[str, tuple[str, str, Callable[[dict[str, torch.Tensor], str], object]]] = {
+    "shorter": ("optimizer", f"{NAME}/exp_avg", lambda group, key: group.update({key: group[key][:1].clone()})),
+    "longer": ("optimizer", f"{NAME}/exp_avg_sq", lambda group, key: group.update({key: torch.zeros(1000, 1000)})),
+    "turned": ("optimizer", "embedding.weight/exp_avg", lambda group, key: group.update({key: group[key].T.clone()})),
+    "of another dtype": ("optimizer", f"{NAME}/exp_avg", lambda group, key: group.update({key: group[key].double()})),
+    "no number": ("optimizer", f"{NAME}/step", lambda group, key: group.update({key: torch.ones(3)})),
+    "missing": ("optimizer", f"{NAME}/exp_avg", lambda group, key: group.pop(key)),
+    "one too many": ("optimizer", "more", lambda group, key: group.update({key: torch.ones(1)})),
+    "a mean of another shape": ("mean", NAME, lambda group, key: group.update({key: torch.zeros(2)})),
+    "a mean of another dtype": ("mean", NAME, lambda group, key: group.update({key: group[key].half()})),
+    "a weight of another dtype": ("model", NAME, lambda group, key: group.update({key: group[key].double()})),
+}
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_no_tensor_of_another_kind_is_resumed_with(run: Path, pieces: Tokenizer, harm: str) -> None:
+    """PyTorch's fused Adam trusts the sizes it is given, and writes beyond the end."""
+    group, key, change = HARMS[harm]
+    state = read_all_tensors(run / STEP)
+    change(state[group], key)
+    learner = make_learner(len(pieces))
+    before = learner.state()
+    with pytest.raises(CheckpointError, match="x/" + group) as caught:
+        learner.load(state, "x")
+    assert key in str(caught.value)
+    for name, tensors in learner.state().items():
+        assert all(torch.equal(tensor, before[name][one]) for one, tensor in tensors.items())  # nothing half-loaded
+
+
+@pytest.mark.parametrize("group", ["model", "optimizer", "mean"])
+def test_no_group_may_be_missing(run: Path, pieces: Tokenizer, group: str) -> None:
+    state = read_all_tensors(run / STEP)
+    del state[group]
+    with pytest.raises(CheckpointError, match=f"x: has no {group}.safetensors"):
+        make_learner(len(pieces)).load(state, "x")
+
+
+def test_before_the_first_update_there_are_no_moments(pieces: Tokenizer, learner: Learner) -> None:
+    """A run whose first updates were all left out is saved, too, and goes on."""
+    fresh = Learner(learner.config, len(pieces), learner.workers)
+    state = fresh.state()
+    assert state["optimizer"] == {}
+    fresh.load(state, "x")
+    assert fresh.state()["optimizer"] == {}
+
+
+def test_names_of_tensors_do_not_command_the_terminal(run: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    manifest = read_manifest(run / STEP)
+    state = read_all_tensors(run / STEP)
+    state["model"][ESCAPE] = state["model"].pop("embedding.weight")
+    write_checkpoint(run / STEP, {"model": state["model"]}, manifest)
+    assert main(["translate", "--engine", "torch", "--model", str(run)]) == 1
+    said = capfd.readouterr().err
+    assert "\x1b" not in said and r"\x1b[31mred" in said
+
+
+# --- a config of another size ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"h": 10**6, "d_k": 8, "d_v": 8},
+        {"d_ff": 10**12},
+        {"d_model": 10**12},
+        {"encoder_layers": 10**7},
+        {"decoder_layers": 10**12},
+        {"positions": "learned", "max_length": 10**12},
+    ],
+    ids=str,
+)
+@pytest.mark.timeout(60)
+def test_a_large_config_takes_no_memory(run: Path, change: dict[str, Any]) -> None:
+    """Weights of the right model, and a config.json and manifest that tell of a huge one."""
+    settings = read_json(run / "config.json")
+    settings["model"] |= change
+    settings["train"] |= {"batch_tokens": 10**13, "micro_batch_tokens": 10**13}
+    write_json(run / "config.json", settings)
+    sign(run / STEP, model=settings["model"], config=settings)
+    opened = RunFolder.open(run)
+    for refuse in (opened.load_model, opened.check_newest):
+        with pytest.raises(CheckpointError, match=r"does not fit .*config\.json: it has [\d,]+ weights"):
+            refuse()
+
+
+def test_a_huge_limit_takes_no_memory(run: Path) -> None:
+    """Sines are computed as far as they are needed."""
+    settings = read_json(run / "config.json")
+    settings["model"]["max_length"] = 10**11
+    settings["train"] |= {"batch_tokens": 10**12, "micro_batch_tokens": 10**12}
+    write_json(run / "config.json", settings)
+    sign(run / STEP, model=settings["model"])
+    model = RunFolder.open(run).load_model()
+    assert model.source_positions.table(5000).shape == (5000, 8)
+
+
+# --- not the files they should be --------------------------------------------------------------------------
+
+FILES = ["config.json", "tokenizer.model", "best.json", f"{STEP}/{MANIFEST}", f"{STEP}/model.safetensors"]
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("kind", ["fifo", "device", "folder"])
+@pytest.mark.timeout(60)
+def test_what_is_no_file_is_not_read(run: Path, name: str, kind: str) -> None:
+    """A FIFO would be waited for, and /dev/zero read, for ever."""
+    path = run / name
+    path.unlink()
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        path.mkdir()
+    with pytest.raises(HeedError, match=str(path)):
+        RunFolder.open(run).load_model()
+
+
+@pytest.mark.parametrize("name", ["config.json", "best.json", f"{STEP}/{MANIFEST}"])
+@pytest.mark.parametrize("depth", [500, 100_000])
+def test_deep_json_is_an_error(run: Path, name: str, depth: int) -> None:
+    (run / name).write_text('{"a": ' + "[" * depth + "]" * depth + "}", encoding="utf-8")
+    with pytest.raises(HeedError, match=str((run / name).parent)):
+        RunFolder.open(run).load_model()
+
+
+def test_deep_settings_are_an_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "config.json").write_text("[" * 100_000 + "]" * 100_000, encoding="utf-8")
+    assert main(["train", str(tmp_path / "config.json"), "--out", str(tmp_path / "run")]) == 2
+    assert f"{tmp_path}/config.json: cannot be read" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("where", ["../../elsewhere", "..", ".", "", "step-00000005/", "/etc", "a\0b", 5, None])
+def test_the_best_checkpoint_is_in_the_run(run: Path, where: object) -> None:
+    shutil.copytree(run / STEP, run.parent / "elsewhere")
+    write_json(run / "best.json", {"checkpoint": where})
+    with pytest.raises(CheckpointError, match=str(run)):
+        RunFolder.open(run).load_model()
+    with pytest.raises(CheckpointError, match=str(run)):
+        checkpoint_path(run, "best")
+
+
+@pytest.mark.parametrize("where", ["../../elsewhere", "..", ""])
+def test_no_name_leads_out_of_the_run(run: Path, where: str) -> None:
+    shutil.copytree(run / STEP, run.parent / "elsewhere")
+    with pytest.raises(CheckpointError, match="no checkpoint"):
+        heed.load(run, checkpoint=where)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"sha256": 5}, {"sha256": {"../../config.json": "x"}}, {"sha256": {}}, {"model": 5}, {"tokenizer": []}],
+    ids=str,
+)
+def test_a_manifest_of_nonsense(run: Path, changes: dict[str, Any]) -> None:
+    sign(run / STEP, **changes)
+    with pytest.raises(CheckpointError, match=str(run / STEP)):
+        RunFolder.open(run).load_model()
+
+
+# --- checksums ---------------------------------------------------------------------------------------------
+
+
+def test_another_digit_in_best_json_is_noticed(run: Path, learner: Learner, pieces: Tokenizer) -> None:
+    RunFolder(run, learner.config, pieces).save_step(6, learner.state(), {})
+    (run / "best.json").write_text((run / "best.json").read_text().replace("00005", "00006"))
+    for find in (RunFolder.open(run).load_model, lambda: checkpoint_path(run, "best")):
+        with pytest.raises(CheckpointError, match=r"best\.json: damaged or changed: its checksum is not right"):
+            find()
+
+
+def test_every_flipped_bit_of_both_is_noticed(run: Path) -> None:
+    """Or changes nothing: white space."""
+    for name, read in (("best.json", RunFolder.best), ("config.json", lambda run: RunFolder.open(run.path).config)):
+        path, meant = run / name, read(RunFolder.open(run))
+        content = path.read_bytes()
+        for position in range(0, len(content), 3):
+            damaged = bytearray(content)
+            damaged[position] ^= 1 << position % 8
+            path.write_bytes(damaged)
+            try:
+                found = read(RunFolder.open(run))
+            except (CheckpointError, ConfigError):
+                continue
+            finally:
+                path.write_bytes(content)
+            # Without its name, which nobody then knows, a checksum is none.
+            assert found == meant or (name == "best.json" and {**found, **meant} == found), position
+
+
+def test_a_change_of_the_config_is_refused_until_it_is_meant(run: Path) -> None:
+    path = run / "config.json"
+    path.write_text(path.read_text().replace('"alpha": 0.6', '"alpha": 0.2'))
+    with pytest.raises(CheckpointError, match='put back .* if the change is meant, delete the line "checksum"'):
+        heed.load(run)
+    settings = json.loads(path.read_text())
+    del settings["checksum"]
+    path.write_text(json.dumps(settings))
+    assert heed.load(run).decode.alpha == 0.2
