@@ -1,21 +1,23 @@
-"""A model without a model: the next symbol's probabilities depend on the sentence and the last two symbols."""
+"""A model without a model: the next token's probabilities depend on the sentence and the last two symbols."""
 
 import itertools
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
-from torch import Tensor
+
+from heed.decode.model_step import TensorScores
 
 START, END = 0, 1
 
 
 @dataclass
 class ChainState:
-    sentences_B: Tensor
+    sentences_B: np.ndarray
     histories: list[list[tuple[int, ...]]]  # of each sentence's hypotheses
 
-    def select(self, sentences_B: Tensor, parents_BW: Tensor) -> "ChainState":
+    def select(self, sentences_B: np.ndarray, parents_BW: np.ndarray) -> "ChainState":
         assert len(sentences_B), "a search selects at least one sentence"
         histories = [
             [self.histories[b][w] for w in row]
@@ -32,7 +34,7 @@ class Chain:
         self.sizes: list[tuple[int, int]] = []
 
     def start(self, n: int, width: int = 1) -> ChainState:
-        return ChainState(torch.arange(n), [[() for _ in range(width)] for _ in range(n)])
+        return ChainState(np.arange(n), [[() for _ in range(width)] for _ in range(n)])
 
     def logprobs(self, sentence: int, history: tuple[int, ...]) -> list[float]:
         context = [sentence, *history[-2:], len(history)]
@@ -43,7 +45,7 @@ class Chain:
         logits[START] = -math.inf
         return logits.log_softmax(0).tolist()
 
-    def __call__(self, ids_BW: Tensor, state: ChainState) -> tuple[Tensor, ChainState]:
+    def __call__(self, ids_BW: np.ndarray, state: ChainState) -> tuple[TensorScores, ChainState]:
         self.sizes.append(tuple(ids_BW.shape))
         histories = [
             [(*history, symbol) if symbol != START else history for history, symbol in zip(row, symbols, strict=True)]
@@ -53,7 +55,7 @@ class Chain:
             [self.logprobs(sentence, history) for history in row]
             for sentence, row in zip(state.sentences_B.tolist(), histories, strict=True)
         ]
-        return torch.tensor(rows, dtype=torch.float64), ChainState(state.sentences_B, histories)
+        return TensorScores(torch.tensor(rows, dtype=torch.float64)), ChainState(state.sentences_B, histories)
 
     def log_probability(self, sentence: int, ids: list[int], finished: bool = True) -> float:
         """Forced decoding, written as a loop."""

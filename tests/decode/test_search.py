@@ -1,15 +1,22 @@
 """Search against exhaustive enumeration and hand-written loops, with a step function that is no model."""
 
 import math
+import time
+from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import torch
 
 from heed.decode.beam import beam_search
 from heed.decode.greedy import greedy_search
+from heed.decode.model_step import ModelStep, TensorScores
 from heed.decode.penalty import length_penalty
-from heed.decode.sampling import Sampling, sample
-from heed.decode.step import EnsembleState, Task, ensemble, forced_prefix
+from heed.decode.prefix import ForcedPrefix
+from heed.decode.sampling import sample
+from heed.decode.search import Task, Trace
+from heed.errors import DecodeError
+from heed.options import Sampling
 from tests.conftest import shapes_checked
 from tests.decode.chain import END, START, Chain
 
@@ -84,7 +91,7 @@ def test_batch_mates_never_change_a_result(seed):
     limits = [4, 12, 7, 1, 9]
     together = beam_search(chain, chain.start(5), task(limits, alpha=0.6), beam=3, n_best=2)
     for sentence, limit in enumerate(limits):
-        state = chain.start(5).select(torch.tensor([sentence]), torch.zeros(1, 1, dtype=torch.long))
+        state = chain.start(5).select(np.array([sentence]), np.zeros((1, 1), dtype=int))
         (alone,) = beam_search(chain, state, task([limit], alpha=0.6), beam=3, n_best=2)
         assert [one.ids for one in alone] == [one.ids for one in together[sentence]]
         assert [one.score for one in alone] == pytest.approx([one.score for one in together[sentence]])
@@ -112,7 +119,7 @@ def test_the_limit_ends_what_does_not_end_itself():
     def never_ends(ids_BW, state):
         logprobs = torch.full((*ids_BW.shape, 4), math.log(0.5))
         logprobs[..., :2] = -math.inf
-        return logprobs, state
+        return TensorScores(logprobs), state
 
     chain = Chain()
     for found in (
@@ -128,8 +135,7 @@ def test_the_limit_ends_what_does_not_end_itself():
 def test_forced_prefix_is_kept_and_counted(seed):
     chain = Chain(seed=seed)
     prefixes = [[3, 4, 2], [], [4]]
-    constraint = forced_prefix(prefixes, 5)
-    forced = task([10, 10, 10], alpha=0.6, constraint=constraint)
+    forced = task([10, 10, 10], alpha=0.6, constraint=ForcedPrefix(prefixes))
     free = beam_search(chain, chain.start(3), task([10, 10, 10], alpha=0.6), beam=3)
     for found in (
         beam_search(chain, chain.start(3), forced, beam=3),
@@ -143,24 +149,159 @@ def test_forced_prefix_is_kept_and_counted(seed):
     assert beam_search(chain, chain.start(3), forced, beam=3)[1][0].ids == free[1][0].ids
 
 
+@dataclass
+class TensorChainState:
+    inner: object
+
+    def select(self, sentences_B, parents_BW):
+        return TensorChainState(self.inner.select(sentences_B.numpy(), parents_BW.numpy()))
+
+
+class Model:
+    """A chain as a model of PyTorch's kind."""
+
+    def __init__(self, chain):
+        self.chain = chain
+
+    def start(self, src_BS):
+        return TensorChainState(self.chain.start(len(src_BS)))
+
+    def step(self, ids_BW, state):
+        scores, inner = self.chain(ids_BW.numpy(), state.inner)
+        return scores.logits_BWV, TensorChainState(inner)
+
+
+def model_step(*chains):
+    return ModelStep([Model(chain) for chain in chains], torch.device("cpu"))
+
+
 def test_ensemble_is_the_mean_of_probabilities():
     chains = [Chain(seed=1), Chain(seed=2), Chain(seed=3)]
-    states = EnsembleState([chain.start(2) for chain in chains])
-    logprobs, _ = ensemble(chains)(torch.zeros(2, 1, dtype=torch.long), states)
+    step = model_step(*chains)
+    scores, _ = step(np.zeros((2, 1), dtype=int), step.start(torch.zeros(2, 1)))
+    logprobs = scores.logprobs()
     for sentence in range(2):
-        for symbol in range(1, 5):
-            mean = sum(math.exp(chain.logprobs(sentence, ())[symbol]) for chain in chains) / 3
-            assert logprobs[sentence, 0, symbol].item() == pytest.approx(math.log(mean))
+        for token in range(1, 5):
+            mean = sum(math.exp(chain.logprobs(sentence, ())[token]) for chain in chains) / 3
+            assert logprobs[sentence, 0, token] == pytest.approx(math.log(mean))
     assert logprobs[0, 0, START] == -math.inf
 
 
 def test_an_ensemble_of_one_model_twice_is_that_model():
     chain = Chain(seed=5)
     single = beam_search(chain, chain.start(2), task([8, 8], alpha=0.6), beam=3)
-    double = beam_search(
-        ensemble([chain, chain]), EnsembleState([chain.start(2), chain.start(2)]), task([8, 8], alpha=0.6), beam=3
-    )
-    assert [several[0].ids for several in single] == [several[0].ids for several in double]
+    for step in (model_step(chain), model_step(chain, chain)):
+        found = beam_search(step, step.start(torch.zeros(2, 1)), task([8, 8], alpha=0.6), beam=3)
+        assert [several[0].ids for several in single] == [several[0].ids for several in found]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_token_has_its_log_probability(seed):
+    chain = Chain(seed=seed, vocabulary=7)
+    for search in (
+        lambda: beam_search(chain, chain.start(2), task([9, 2], alpha=0.6), beam=4, n_best=3),
+        lambda: greedy_search(chain, chain.start(2), task([9, 2])),
+        lambda: sample(chain, chain.start(2), task([9, 2]), Sampling(), n_samples=3),
+    ):
+        for sentence, several in enumerate(search()):
+            for one in several:
+                tokens = [*one.ids, END] if one.finished else one.ids
+                expected = [chain.logprobs(sentence, tuple(one.ids[:t]))[token] for t, token in enumerate(tokens)]
+                assert one.log_probabilities == pytest.approx(expected, abs=1e-5)
+
+
+class Brackets:
+    """Token 2 opens, 3 closes, 4 is a word; the end only when all are closed and there was a word in each."""
+
+    def start(self, sentence):
+        return ()
+
+    def allowed(self, state):
+        if not state:
+            return np.array([2])
+        if state == ("done",):
+            return np.array([END])
+        return np.array([2, 3, 4] if state[-1] else [2, 4])
+
+    def advance(self, state, token):
+        if token == 2:
+            return (*state, False)
+        if token == 4:
+            return (*state[:-1], True)
+        return ("done",) if len(state) == 1 else (*state[:-2], True)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_constraint_with_a_state_holds_in_every_kind_of_search(seed):
+    chain = Chain(seed=seed, vocabulary=6, sharpness=1.0)
+    free = task([14, 11], alpha=0.6)
+    bound = task([14, 11], alpha=0.6, constraint=Brackets())
+    found = [
+        *beam_search(chain, chain.start(2), bound, beam=4, n_best=4),
+        *greedy_search(chain, chain.start(2), bound),
+        *sample(chain, chain.start(2), bound, Sampling(seed=seed), n_samples=5),
+    ]
+    n_finished = 0
+    for several in found:
+        for one in several:
+            state = ()
+            for token in one.ids:
+                assert token in Brackets().allowed(state)
+                state = Brackets().advance(state, token)
+            assert not one.finished or state == ("done",)
+            n_finished += one.finished
+    assert n_finished
+    broken = [one for several in beam_search(chain, chain.start(2), free, beam=4, n_best=4) for one in several]
+    assert any(one.ids[:1] != [2] for one in broken)  # the chain itself knows nothing of brackets
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_trace_tells_what_each_step_considered_and_what_became_of_it(seed):
+    chain, beam = Chain(seed=seed, vocabulary=7), 3
+    traces = [Trace(), Trace()]
+    traced = task([9, 5], alpha=0.6, traces=traces)
+    found = beam_search(chain, chain.start(2), traced, beam, n_best=beam)
+    untraced = beam_search(chain, chain.start(2), task([9, 5], alpha=0.6), beam, n_best=beam)
+    assert found == untraced
+    for sentence, trace in enumerate(traces):
+        live, finished = [()], []
+        for candidates in trace.steps:
+            kept = []
+            for one in candidates:
+                history = (*live[one.parent], one.token) if one.token != END else live[one.parent]
+                is_end = one.token == END
+                expected = chain.log_probability(sentence, list(history), finished=is_end)
+                assert one.log_probability == pytest.approx(expected, abs=1e-5)
+                length = len(history) + is_end
+                assert one.score == pytest.approx(expected / ((5 + length) / 6) ** 0.6, abs=1e-5)
+                if one.fate == "kept":
+                    kept.append(history)
+                elif one.fate == "finished":
+                    finished.append(list(history))
+                else:
+                    assert one.fate.startswith(("pruned", "ended, but"))
+            totals = [one.log_probability for one in candidates]
+            assert totals == sorted(totals, reverse=True) and len(candidates) <= 2 * beam
+            live = kept
+        assert {tuple(one.ids) for one in found[sentence] if one.finished} <= set(map(tuple, finished))
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"is_cancelled": lambda: True}, "the search was cancelled"),
+        ({"deadline": time.monotonic() - 1}, "the search did not finish within its time"),
+    ],
+)
+def test_a_search_can_be_ended(more, message):
+    chain = Chain()
+    for search in (
+        lambda: beam_search(chain, chain.start(2), task([9, 9], **more), beam=3),
+        lambda: greedy_search(chain, chain.start(2), task([9, 9], **more)),
+        lambda: sample(chain, chain.start(2), task([9, 9], **more), Sampling()),
+    ):
+        with pytest.raises(DecodeError, match=message):
+            search()
 
 
 def frequencies(sampling, n=4000):
@@ -198,7 +339,7 @@ def test_top_k_and_top_p_leave_only_the_most_probable():
 def test_samples_depend_on_seed_and_number_only():
     chain = Chain(seed=7)
     together = sample(chain, chain.start(4), task([9] * 4), Sampling(seed=5), n_samples=3, numbers=[10, 11, 12, 13])
-    state = chain.start(4).select(torch.tensor([2]), torch.zeros(1, 1, dtype=torch.long))
+    state = chain.start(4).select(np.array([2]), np.zeros((1, 1), dtype=int))
     alone = sample(chain, state, task([9]), Sampling(seed=5), n_samples=3, numbers=[12])
     assert [one.ids for one in together[2]] == [one.ids for one in alone[0]]
     other = sample(chain, chain.start(4), task([9] * 4), Sampling(seed=6), n_samples=3, numbers=[10, 11, 12, 13])
@@ -217,7 +358,7 @@ def test_two_symbols_of_one_half_each_and_a_share_of_one_half():
     def halves(ids_BW, state):
         logprobs = torch.full((*ids_BW.shape, 4), -math.inf, dtype=torch.float64)
         logprobs[..., 2:] = math.log(0.5)
-        return logprobs, state
+        return TensorScores(logprobs), state
 
     drawn = {
         share: {one.ids[0] for one in sample(halves, Chain().start(1), task([1]), Sampling(top_p=share), 200)[0]}
@@ -265,7 +406,7 @@ def test_impossible_beams_are_refused():
 def test_shapes_are_what_names_say():
     chain = Chain(vocabulary=11)
     with shapes_checked("heed.decode", shrinking=("beam_search", "greedy_search", "sample")) as seen:
-        constraint = forced_prefix([[], [3]], 11)
+        constraint = ForcedPrefix([[], [3]])
         beam_search(chain, chain.start(2), task([5, 4], constraint=constraint), beam=3)
         greedy_search(chain, chain.start(2), task([5, 4]))
         sample(chain, chain.start(2), task([5, 4]), Sampling(), n_samples=4)

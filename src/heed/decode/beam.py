@@ -2,83 +2,111 @@
 
 import math
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from heed.decode.penalty import length_penalty
-from heed.decode.step import Hypothesis, S, Step, Task, may_leave
+from heed.decode.search import (
+    Candidate,
+    Constrained,
+    Floats,
+    Hypothesis,
+    Ints,
+    S,
+    Step,
+    Task,
+    difference,
+    may_compact,
+)
 
 
 def beam_search(step: Step[S], state: S, task: Task, beam: int, n_best: int = 1) -> list[list[Hypothesis]]:
-    """The `n_best` best-scoring hypotheses of each sentence, best first.
+    """Return the `n_best` best-scoring hypotheses of each sentence, best first.
 
-    A hypothesis finishes when its end symbol is among the `beam` best continuations. A sentence is done when
-    `beam` hypotheses have finished, or when no live one can win any more, or at its length limit; when enough are
-    done they leave the batch. `state` is that of one hypothesis per sentence.
+    A hypothesis finishes when its end token is among the `beam` best continuations. A sentence is done when `beam`
+    hypotheses have finished, or when no live one can win any more, or at its length limit; when enough are done they
+    leave the batch. `state` is that of one hypothesis per sentence.
     """
     if not 1 <= n_best <= beam:
         raise ValueError(f"n_best = {n_best} must be at least 1 and at most beam = {beam}")
     if task.alpha < 0:
         raise ValueError(f"alpha = {task.alpha} must not be negative")
-    n_sentences, device = len(task.limits), task.device
+    n_sentences = len(task.limits)
     finished: list[list[Hypothesis]] = [[] for _ in range(n_sentences)]
-    sentences_B = torch.arange(n_sentences, device=device)
-    ids_BWt = torch.empty(n_sentences, 1, 0, dtype=torch.long, device=device)
-    newest_BW = torch.full((n_sentences, 1), task.start, device=device)
-    live_BW = torch.zeros(n_sentences, 1, device=device)  # log-probabilities
-    rank = torch.arange(2 * beam, device=device)
-    going = [True] * n_sentences
+    sentences_B = np.arange(n_sentences)
+    ids_BWt = np.empty((n_sentences, 1, 0), dtype=np.int64)
+    logprobs_BWt = np.empty((n_sentences, 1, 0))  # of each token
+    newest_BW = np.full((n_sentences, 1), task.start)
+    live_BW: Floats = np.zeros((n_sentences, 1), dtype=np.float32)  # log-probabilities of hypotheses
+    constrained = Constrained(task.constraint, n_sentences)
+    active = [True] * n_sentences
 
-    while any(going):
-        logits_BWV, state = step(newest_BW, state)
-        # Twice as many candidates as beams: even if `beam` of them end, `beam` go on.
-        totals_BN, parents_BN, symbols_BN = task.best(2 * beam, live_BW, logits_BWV, ids_BWt, sentences_B)
-        t = ids_BWt.size(2) + 1
-        ends_BN = symbols_BN.eq(task.end)
+    while any(active):
+        task.check_time()
+        scores, state = step(newest_BW, state)
+        # Twice as many candidates as beams: even if `beam` of them end, `beam` continue.
+        totals_BN, parents_BN, tokens_BN = scores.best(2 * beam, live_BW, task.never, constrained.allowed())
+        t = ids_BWt.shape[2] + 1
+        ends_BN = tokens_BN == task.end
+        rank_N = np.arange(ends_BN.shape[1])
 
         # Candidates that end: finished, if among the best.
-        ending_BN = ends_BN & (rank[: ends_BN.size(1)] < beam) & totals_BN.isfinite()
-        for row, column in ending_BN.nonzero().tolist():
-            if not going[row]:
-                continue
-            ids = ids_BWt[row, parents_BN[row, column]].tolist()
-            ended = task.hypothesis(ids, float(totals_BN[row, column]), True)
-            finished[int(sentences_B[row])].append(ended)
+        ending_BN = ends_BN & (rank_N < beam) & np.isfinite(totals_BN)
+        for row, column in np.argwhere(ending_BN).tolist():
+            if active[row]:
+                parent, total = parents_BN[row, column], totals_BN[row, column]
+                logprobs = np.append(logprobs_BWt[row, parent], total - live_BW[row, parent])
+                ended = task.hypothesis(ids_BWt[row, parent].tolist(), total, logprobs, finished=True)
+                finished[sentences_B[row]].append(ended)
 
-        # Candidates that go on: the best that do not end.
-        order_BW = (rank[: ends_BN.size(1)] + 2 * beam * ends_BN).argsort(-1)[:, :beam]
-        live_BW, parents_BW = totals_BN.gather(1, order_BW), parents_BN.gather(1, order_BW)
-        newest_BW = symbols_BN.gather(1, order_BW)
-        live_BW = live_BW.masked_fill(newest_BW.eq(task.end), -math.inf)  # fewer symbols than candidates
-        ids_BWt = ids_BWt.gather(1, parents_BW.unsqueeze(-1).expand(-1, -1, t - 1))
-        ids_BWt = torch.cat((ids_BWt, newest_BW.unsqueeze(-1)), 2)
+        # Candidates that continue: the best that do not end.
+        order_BW = (rank_N + 2 * beam * ends_BN).argsort(-1)[:, :beam]
+        if task.traces is not None:
+            for row, sentence in enumerate(sentences_B.tolist()):
+                if active[row]:
+                    trace = _candidates(task, beam, t, totals_BN[row], parents_BN[row], tokens_BN[row], order_BW[row])
+                    task.traces[sentence].steps.append(trace)
+        before_BW = live_BW
+        live_BW, parents_BW, newest_BW = (
+            np.take_along_axis(array_BN, order_BW, 1) for array_BN in (totals_BN, parents_BN, tokens_BN)
+        )
+        live_BW[newest_BW == task.end] = -math.inf  # fewer tokens than candidates
+        latest_BW = difference(live_BW, np.take_along_axis(before_BW, parents_BW, 1))
+        logprobs_BWt = _extended(logprobs_BWt, parents_BW, latest_BW)
+        ids_BWt = _extended(ids_BWt, parents_BW, newest_BW)
 
         best_live = live_BW[:, 0].tolist()
         for row, sentence in enumerate(sentences_B.tolist()):
-            if not going[row]:
+            if not active[row]:
                 continue
             done, limit = finished[sentence], task.limits[sentence]
             if t >= limit:
-                _give_up(task, done, ids_BWt[row], live_BW[row], n_best)
+                _fill_up(task, done, ids_BWt[row], logprobs_BWt[row], live_BW[row], n_best)
             could_win = _can_win(best_live[row] / length_penalty(limit, task.alpha), done, n_best)
-            going[row] = t < limit and len(done) < beam and could_win
-        rows_B = torch.arange(len(going), device=device)
-        if may_leave(going):
-            rows_B = rows_B[torch.tensor(going, device=device)]
-            sentences_B, ids_BWt, parents_BW = sentences_B[rows_B], ids_BWt[rows_B], parents_BW[rows_B]
-            newest_BW, live_BW = newest_BW[rows_B], live_BW[rows_B]
-            going = [True] * len(rows_B)
-        if going:
+            active[row] = t < limit and len(done) < beam and could_win
+        rows_B = np.arange(len(active))
+        if may_compact(active):
+            rows_B = rows_B[active]
+            sentences_B, ids_BWt, logprobs_BWt = sentences_B[rows_B], ids_BWt[rows_B], logprobs_BWt[rows_B]
+            parents_BW, newest_BW, live_BW = parents_BW[rows_B], newest_BW[rows_B], live_BW[rows_B]
+            active = [True] * len(rows_B)
+        if active:
             state = state.select(rows_B, parents_BW)
+            constrained.advance(rows_B, parents_BW, newest_BW, live_BW)
 
     return [sorted(done, key=lambda one: -one.score)[:n_best] for done in finished]
 
 
+def _extended(array_BWt: np.ndarray, parents_BW: Ints, newest_BW: np.ndarray) -> np.ndarray:
+    """Return each hypothesis's row: its parent's, and what is newest."""
+    parents_BWt = np.take_along_axis(array_BWt, parents_BW[:, :, None], 1)
+    return np.concatenate((parents_BWt, newest_BW[:, :, None]), 2)
+
+
 def _can_win(best_possible: float, done: list[Hypothesis], n_best: int) -> bool:
-    """Could a live hypothesis still be among the n best?
+    """Return whether a live hypothesis could still be among the n best.
 
     Its log-probability can only fall and its length penalty only rise, so what it would score at the length
-    limit, with every further symbol certain, is the most it can reach.
+    limit, with every further token certain, is the most it can reach.
     """
     if best_possible == -math.inf:
         return False
@@ -86,8 +114,29 @@ def _can_win(best_possible: float, done: list[Hypothesis], n_best: int) -> bool:
     return len(scores) < n_best or best_possible > scores[n_best - 1]
 
 
-def _give_up(task: Task, done: list[Hypothesis], ids_Wt: Tensor, live_W: Tensor, n_best: int) -> None:
+def _fill_up(
+    task: Task, done: list[Hypothesis], ids_Wt: Ints, logprobs_Wt: Floats, live_W: Floats, n_best: int
+) -> None:
     """At the length limit, unfinished hypotheses fill the places that no finished one took."""
-    for ids, log_probability in zip(ids_Wt.tolist(), live_W.tolist(), strict=True):
-        if len(done) < n_best and log_probability > -math.inf:
-            done.append(task.hypothesis(ids, log_probability, False))
+    for ids, logprobs, total in zip(ids_Wt.tolist(), logprobs_Wt, live_W.tolist(), strict=True):
+        if len(done) < n_best and total > -math.inf:
+            done.append(task.hypothesis(ids, total, logprobs, finished=False))
+
+
+def _candidates(
+    task: Task, beam: int, length: int, totals_N: Floats, parents_N: Ints, tokens_N: Ints, kept_W: Ints
+) -> list[Candidate]:
+    """Return what a step considered for one sentence, and what became of it."""
+    kept, penalty = set(kept_W.tolist()), length_penalty(length, task.alpha)
+    found = []
+    for rank, (total, parent, token) in enumerate(
+        zip(totals_N.tolist(), parents_N.tolist(), tokens_N.tolist(), strict=True)
+    ):
+        if total == -math.inf:
+            continue
+        if token == task.end:
+            fate = "finished" if rank < beam else f"ended, but not among the best {beam}"
+        else:
+            fate = "kept" if rank in kept else f"pruned: not among the best {beam} that continue"
+        found.append(Candidate(parent, token, total, total / penalty, fate))
+    return found

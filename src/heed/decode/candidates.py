@@ -12,7 +12,7 @@ _SAFE = 60.0  # exp of numbers no larger, and sums of it, neither overflow nor v
 def best_continuations(
     live_BW: Tensor, logits_BWV: Tensor, n: int, never: tuple[int, ...] = (), allowed_BWV: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The n best continuations of each sentence over all its hypotheses, best first: totals_BN, parents_BN, symbols_BN.
+    """The n best continuations of each sentence over all its hypotheses, best first: totals_BN, parents_BN, tokens_BN.
 
     A total is what the hypothesis has in `live_BW` and the symbol's log-probability. Symbols in `never`, or not in
     `allowed_BWV`, have their probability, but are not offered: their totals are -inf. `logits_BWV` is used up.
@@ -21,8 +21,8 @@ def best_continuations(
     if allowed_BWV is None and (found := best_by_kernel(live_BW, logits_BWV, n, never)) is not None:
         return found
     start_BW = live_BW - _log_sum_exp(logits_BWV)
-    for symbol in never:
-        logits_BWV[..., symbol].fill_(-torch.inf)
+    for token in never:
+        logits_BWV[..., token].fill_(-torch.inf)
     if allowed_BWV is not None:
         logits_BWV.masked_fill_(~allowed_BWV, -torch.inf)
     if logits_BWV.numel() <= _FEW or logits_BWV.size(-1) <= max(1024, 64 * n):
@@ -34,16 +34,16 @@ def best_continuations(
     # The best n are in the n groups whose own best are highest.
     groups_BN = (highest_BWG + start_BW.unsqueeze(-1)).flatten(1).topk(n, sorted=False).indices
     parents_BN, groups_BN = groups_BN // n_groups, groups_BN % n_groups
-    symbols_BNg = groups_BN.unsqueeze(-1) + torch.arange(
+    tokens_BNg = groups_BN.unsqueeze(-1) + torch.arange(
         0, logits_BWV.size(-1), n_groups, device=logits_BWV.device
     )  # the last may be beyond the vocabulary
-    beyond_BNg = symbols_BNg >= logits_BWV.size(-1)
-    places_BNg = parents_BN.unsqueeze(-1) * logits_BWV.size(-1) + symbols_BNg.masked_fill(beyond_BNg, 0)
+    beyond_BNg = tokens_BNg >= logits_BWV.size(-1)
+    places_BNg = parents_BN.unsqueeze(-1) * logits_BWV.size(-1) + tokens_BNg.masked_fill(beyond_BNg, 0)
     totals_BNg = logits_BWV.flatten(1).gather(1, places_BNg.flatten(1)).view_as(places_BNg)
     totals_BNg = (totals_BNg + start_BW.gather(1, parents_BN).unsqueeze(-1)).masked_fill_(beyond_BNg, -torch.inf)
     totals_BN, among_BN = totals_BNg.flatten(1).topk(n)
-    symbols_BN = symbols_BNg.flatten(1).gather(1, among_BN)
-    return totals_BN, parents_BN.gather(1, among_BN // symbols_BNg.size(-1)), symbols_BN
+    tokens_BN = tokens_BNg.flatten(1).gather(1, among_BN)
+    return totals_BN, parents_BN.gather(1, among_BN // tokens_BNg.size(-1)), tokens_BN
 
 
 def _highest_of_groups(x_BWV: Tensor) -> Tensor:

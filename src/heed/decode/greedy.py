@@ -1,38 +1,46 @@
-"""The most probable symbol, one after the other."""
+"""The most probable token, one after the other."""
 
-import torch
+import numpy as np
 
-from heed.decode.step import Hypothesis, S, Step, Task, may_leave
+from heed.decode.search import Constrained, Floats, Hypothesis, S, Step, Task, difference, may_compact
 
 
 def greedy_search(step: Step[S], state: S, task: Task) -> list[list[Hypothesis]]:
-    """One hypothesis for each sentence."""
-    n_sentences, device = len(task.limits), task.device
+    """Return one hypothesis for each sentence."""
+    n_sentences = len(task.limits)
     results: list[list[Hypothesis]] = [[] for _ in range(n_sentences)]
-    sentences_B = torch.arange(n_sentences, device=device)
-    ids_BWt = torch.empty(n_sentences, 1, 0, dtype=torch.long, device=device)
-    newest_BW = torch.full((n_sentences, 1), task.start, device=device)
-    total_BW = torch.zeros(n_sentences, 1, device=device)
-    going = [True] * n_sentences
-    while any(going):
-        logits_BWV, state = step(newest_BW, state)
-        total_BW, _, newest_BW = task.best(1, total_BW, logits_BWV, ids_BWt, sentences_B)
+    sentences_B = np.arange(n_sentences)
+    ids_Bt = np.empty((n_sentences, 0), dtype=np.int64)
+    logprobs_Bt = np.empty((n_sentences, 0))
+    newest_BW = np.full((n_sentences, 1), task.start)
+    total_BW: Floats = np.zeros((n_sentences, 1), dtype=np.float32)
+    constrained = Constrained(task.constraint, n_sentences)
+    active = [True] * n_sentences
+    while any(active):
+        task.check_time()
+        scores, state = step(newest_BW, state)
+        before_BW = total_BW
+        total_BW, parents_BW, newest_BW = scores.best(1, total_BW, task.never, constrained.allowed())
+        logprobs_Bt = np.concatenate((logprobs_Bt, difference(total_BW, before_BW)), 1)
+        ids_Bt = np.concatenate((ids_Bt, newest_BW), 1)
 
-        newest, totals = newest_BW[:, 0].tolist(), total_BW[:, 0].tolist()
         for row, sentence in enumerate(sentences_B.tolist()):
-            if not going[row]:
+            if not active[row]:
                 continue
-            if newest[row] == task.end:
-                results[sentence].append(task.hypothesis(ids_BWt[row, 0].tolist(), totals[row], True))
-            elif ids_BWt.size(2) + 1 >= task.limits[sentence]:
-                ids = [*ids_BWt[row, 0].tolist(), newest[row]]
-                results[sentence].append(task.hypothesis(ids, totals[row], False))
-            going[row] = not results[sentence]
-        ids_BWt = torch.cat((ids_BWt, newest_BW.unsqueeze(-1)), 2)
-        if any(going) and may_leave(going):
-            rows_B = torch.tensor(going, device=device).nonzero().squeeze(1)
-            state = state.select(rows_B, torch.zeros(len(rows_B), 1, dtype=torch.long, device=device))
-            sentences_B, ids_BWt = sentences_B[rows_B], ids_BWt[rows_B]
+            finished = int(newest_BW[row, 0]) == task.end
+            if finished or ids_Bt.shape[1] >= task.limits[sentence]:
+                ids, total = ids_Bt[row].tolist(), total_BW[row, 0]
+                ids = ids[:-1] if finished else ids
+                results[sentence].append(task.hypothesis(ids, total, logprobs_Bt[row], finished))
+                active[row] = False
+        rows_B = np.arange(len(active))
+        if any(active) and may_compact(active):
+            rows_B = rows_B[active]
+            parents_BW = np.zeros((len(rows_B), 1), dtype=np.int64)
+            state = state.select(rows_B, parents_BW)
+            sentences_B, ids_Bt, logprobs_Bt = sentences_B[rows_B], ids_Bt[rows_B], logprobs_Bt[rows_B]
             newest_BW, total_BW = newest_BW[rows_B], total_BW[rows_B]
-            going = [True] * len(rows_B)
+            active = [True] * len(rows_B)
+        if any(active):
+            constrained.advance(rows_B, parents_BW, newest_BW, total_BW)
     return results

@@ -1,57 +1,94 @@
-"""A model as search sees it."""
+"""PyTorch models as search sees them: a step on arrays, whose scores stay tensors until the best are chosen."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol, Self
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from heed.decode.step import Step
-from heed.model.incremental import IncrementalDecoder, Past, to_add
+from heed.decode.candidates import best_continuations
+from heed.decode.search import Allowed, Floats, Ints
 
-_SPARE = 8  # slots of each hypothesis, beside two for each position, before those that none sees are left out
+
+class TensorState(Protocol):
+    """What a model remembers, selected by tensors."""
+
+    def select(self, sentences_B: Tensor, parents_BW: Tensor) -> Self: ...
+
+
+class Searchable(Protocol):
+    """A model that decodes one token at a time."""
+
+    def start(self, src_BS: Tensor) -> Any: ...
+
+    def step(self, ids_BW: Tensor, state: Any) -> tuple[Tensor, Any]: ...
 
 
 @dataclass(frozen=True)
-class ModelState:
-    """B sentences with W hypotheses each, which see slots of their sentence's past."""
+class ModelStates:
+    """The state of each model of an ensemble."""
 
-    past: Past
-    sees_BWM: Tensor | None = None  # 0: is in this hypothesis's past; -inf: is not. None: all are.
-    position: int = 0
+    states: Sequence[TensorState]
+    device: torch.device
 
-    def select(self, sentences_B: Tensor, parents_BW: Tensor) -> "ModelState":
-        leaving = len(sentences_B) < self.past.n_sentences
-        if self.sees_BWM is None and parents_BW.size(1) == 1:  # as many slots in every sentence
-            all_BM = torch.arange(self.past.n_slots, device=sentences_B.device).expand(len(sentences_B), -1)
-            return ModelState(self.past.select(sentences_B, all_BM) if leaving else self.past, None, self.position)
-        sees_BWM = self._sees()[sentences_B] if leaving else self._sees()
-        sees_BWM = sees_BWM.gather(1, parents_BW.unsqueeze(-1).expand(-1, -1, sees_BWM.size(2)))
-        if not leaving and self.past.n_slots < 2 * self.position + _SPARE * parents_BW.size(1):
-            return ModelState(self.past, sees_BWM, self.position)
-        # Hypotheses have most of their past in common: few of the slots are seen by any.
-        seen_BM = sees_BWM.amax(1).isfinite()
-        slots_BM = seen_BM.sort(dim=1, descending=True, stable=True).indices[:, : int(seen_BM.sum(1).max())]
-        sees_BWM = sees_BWM.gather(2, slots_BM.unsqueeze(1).expand(-1, sees_BWM.size(1), -1))
-        return ModelState(self.past.select(sentences_B, slots_BM), sees_BWM, self.position)
-
-    def extended(self, width: int, device: torch.device) -> Tensor | None:
-        """What each hypothesis will see with one more node, its own."""
-        if self.sees_BWM is None and width == 1:
-            return None
-        sees_BWM = self._sees()
-        own_WW = to_add(torch.eye(width, dtype=torch.bool, device=device), sees_BWM)
-        return torch.cat((sees_BWM, own_WW.expand(len(sees_BWM), -1, -1)), 2)
-
-    def _sees(self) -> Tensor:
-        if self.sees_BWM is not None:
-            return self.sees_BWM
-        return self.past.sources[0].k_BSX.new_zeros(self.past.n_sentences, 1, self.past.n_slots)
+    def select(self, sentences_B: Ints, parents_BW: Ints) -> "ModelStates":
+        chosen = (torch.from_numpy(array).to(self.device) for array in (sentences_B, parents_BW))
+        sentences, parents = chosen
+        return ModelStates([state.select(sentences, parents) for state in self.states], self.device)
 
 
-def model_step(decoder: IncrementalDecoder) -> Step[ModelState]:
-    def step(ids_BW: Tensor, state: ModelState) -> tuple[Tensor, ModelState]:
-        sees_BWM = state.extended(ids_BW.size(1), ids_BW.device)
-        logits_BWV = decoder.extend(state.past, ids_BW, state.position, sees_BWM)
-        return logits_BWV, ModelState(state.past, sees_BWM, state.position + 1)
+@dataclass(frozen=True)
+class TensorScores:
+    """Scores as logits_BWV, or as log-probabilities, which are logits that need no normalising."""
 
-    return step
+    logits_BWV: Tensor
+
+    def best(
+        self, n: int, live_BW: Floats, never: tuple[int, ...], allowed: Allowed | None
+    ) -> tuple[Floats, Ints, Ints]:
+        live = torch.from_numpy(live_BW).to(self.logits_BWV)
+        mask = None if allowed is None else _mask(allowed, self.logits_BWV)
+        totals, parents, tokens = best_continuations(live, self.logits_BWV, n, never, mask)
+        return _array(totals), _array(parents), _array(tokens)
+
+    def logprobs(self) -> Floats:
+        return _array(self.logits_BWV.log_softmax(-1))
+
+
+class ModelStep:
+    """One model, or several whose probabilities are averaged, as a step of search."""
+
+    def __init__(self, models: Sequence[Searchable], device: torch.device) -> None:
+        self._models, self._device = models, device
+
+    def start(self, src_BS: Tensor) -> ModelStates:
+        """Return the state before the first token of these source sentences."""
+        return ModelStates([model.start(src_BS) for model in self._models], self._device)
+
+    def __call__(self, ids_BW: Ints, state: ModelStates) -> tuple[TensorScores, ModelStates]:
+        ids = torch.from_numpy(np.ascontiguousarray(ids_BW)).to(self._device)
+        results = [model.step(ids, its_state) for model, its_state in zip(self._models, state.states, strict=True)]
+        states = ModelStates([its_state for _, its_state in results], self._device)
+        if len(results) == 1:
+            return TensorScores(results[0][0]), states
+        all_NBWV = torch.stack([logits_BWV.log_softmax(-1) for logits_BWV, _ in results])
+        return TensorScores(all_NBWV.logsumexp(0) - math.log(len(results))), states
+
+
+def _mask(allowed: Allowed, logits_BWV: Tensor) -> Tensor:
+    """Return allowed_BWV as truth values."""
+    mask = np.ones(tuple(logits_BWV.shape), dtype=bool)
+    for b, several in enumerate(allowed):
+        for w, tokens in enumerate(several):
+            if tokens is not None:
+                mask[b, w] = False
+                mask[b, w, tokens] = True
+    return torch.from_numpy(mask).to(logits_BWV.device)
+
+
+def _array(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """Return a tensor as an array; NumPy has no bfloat16."""
+    return (tensor.float() if tensor.itemsize == 2 else tensor).cpu().numpy()

@@ -1,99 +1,91 @@
-"""Symbols drawn at random from the model's distribution."""
+"""Tokens drawn at random from the model's distribution."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from heed.decode.step import Hypothesis, S, Step, Task
-
-# Beyond these, float32 knows only one probability or all alike.
-MIN_TEMPERATURE, MAX_TEMPERATURE = 0.001, 1000.0
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """How to draw: sharper or flatter, from the k most probable only, from the most probable share p only.
-
-    Raises:
-        ValueError: a value out of range. The message begins with the field's name.
-    """
-
-    temperature: float = 1.0
-    top_k: int = 0  # 0: all
-    top_p: float = 1.0
-    seed: int = 1
-
-    def __post_init__(self) -> None:
-        if not MIN_TEMPERATURE <= self.temperature <= MAX_TEMPERATURE:
-            raise ValueError(
-                f"temperature must be from {MIN_TEMPERATURE:g} to {MAX_TEMPERATURE:,.0f}, not {self.temperature}"
-            )
-        if self.top_k < 0:
-            raise ValueError(f"top_k must be at least 1, or 0 for all, not {self.top_k}")
-        if not 0 < self.top_p <= 1:
-            raise ValueError(f"top_p must be above 0 and at most 1, not {self.top_p}")
-        if self.seed < 0:
-            raise ValueError(f"seed must be at least 0, not {self.seed}")
+from heed.decode.search import Allowed, Constrained, Floats, Hypothesis, Ints, S, Step, Task
+from heed.options import Sampling
 
 
 def sample(
     step: Step[S], state: S, task: Task, sampling: Sampling, n_samples: int = 1, numbers: Sequence[int] | None = None
 ) -> list[list[Hypothesis]]:
-    """`n_samples` independent draws for each sentence, best-scoring first.
+    """Return `n_samples` independent draws for each sentence, best-scoring first.
 
     Sentence b draws from a stream of its own, named by `numbers[b]`: its samples do not depend on its
     batch-mates. Log-probabilities are the model's, whatever the temperature.
     """
-    n_sentences, device = len(task.limits), task.device
+    n_sentences = len(task.limits)
     numbers = range(n_sentences) if numbers is None else numbers
     streams = [np.random.Generator(np.random.PCG64([sampling.seed, number])) for number in numbers]
     results: list[list[Hypothesis]] = [[] for _ in range(n_sentences)]
-    sentences_B = torch.arange(n_sentences, device=device)
-    ids_BWt = torch.empty(n_sentences, n_samples, 0, dtype=torch.long, device=device)
-    newest_BW = torch.full((n_sentences, n_samples), task.start, device=device)
-    total_BW = torch.zeros(n_sentences, n_samples, device=device)
-    going_BW = torch.ones(n_sentences, n_samples, dtype=torch.bool, device=device)
-    parents_BW = torch.arange(n_samples, device=device).expand(n_sentences, -1)
-    state = state.select(sentences_B, torch.zeros_like(parents_BW))
-    while going_BW.any():
-        logits_BWV, state = step(newest_BW, state)
-        logprobs_BWV = task.all(logits_BWV, ids_BWt, sentences_B)
+    sentences_B = np.arange(n_sentences)
+    ids_BWt = np.empty((n_sentences, n_samples, 0), dtype=np.int64)
+    logprobs_BWt = np.empty((n_sentences, n_samples, 0))
+    newest_BW = np.full((n_sentences, n_samples), task.start)
+    active_BW = np.ones((n_sentences, n_samples), dtype=bool)
+    parents_BW = np.tile(np.arange(n_samples), (n_sentences, 1))
+    state = state.select(sentences_B, np.zeros_like(parents_BW))
+    constrained = Constrained(task.constraint, n_sentences, n_samples)
+    while active_BW.any():
+        task.check_time()
+        scores, state = step(newest_BW, state)
+        logprobs_BWV = _offered(scores.logprobs(), task.never, constrained.allowed())
         uniform_BW = np.stack([streams[sentence].random(n_samples) for sentence in sentences_B.tolist()])
-        newest_BW = _draw(logprobs_BWV, torch.from_numpy(uniform_BW).to(logprobs_BWV), sampling)
-        drawn_BW = logprobs_BWV.gather(-1, newest_BW.unsqueeze(-1)).squeeze(-1)
-        total_BW = torch.where(going_BW, total_BW + drawn_BW, total_BW)
-        ids_BWt = torch.cat((ids_BWt, newest_BW.unsqueeze(-1)), 2)
+        newest_BW = _draw(logprobs_BWV, uniform_BW, sampling)
+        drawn_BW1 = np.take_along_axis(logprobs_BWV, newest_BW[:, :, None], 2)
+        logprobs_BWt = np.concatenate((logprobs_BWt, drawn_BW1), 2)
+        ids_BWt = np.concatenate((ids_BWt, newest_BW[:, :, None]), 2)
 
-        ended_BW = newest_BW.eq(task.end)
-        limit_B = torch.tensor([task.limits[sentence] for sentence in sentences_B.tolist()], device=device)
-        stops_BW = going_BW & (ended_BW | limit_B.le(ids_BWt.size(2)).unsqueeze(1))
-        for row, column in stops_BW.nonzero().tolist():
+        ended_BW = newest_BW == task.end
+        limit_B = np.array([task.limits[sentence] for sentence in sentences_B.tolist()])
+        stops_BW = active_BW & (ended_BW | (limit_B <= ids_BWt.shape[2])[:, None])
+        for row, column in np.argwhere(stops_BW).tolist():
             ids, ended = ids_BWt[row, column].tolist(), bool(ended_BW[row, column])
-            drawn = task.hypothesis(ids[:-1] if ended else ids, float(total_BW[row, column]), ended)
-            results[int(sentences_B[row])].append(drawn)
-        going_BW = going_BW & ~stops_BW
-        rows_B = going_BW.any(1).nonzero().squeeze(1)
-        if 0 < len(rows_B) < len(sentences_B):
-            sentences_B, ids_BWt, parents_BW = sentences_B[rows_B], ids_BWt[rows_B], parents_BW[rows_B]
-            newest_BW, total_BW, going_BW = newest_BW[rows_B], total_BW[rows_B], going_BW[rows_B]
+            logprobs = logprobs_BWt[row, column]
+            drawn = task.hypothesis(ids[:-1] if ended else ids, logprobs.sum(), logprobs, ended)
+            results[sentences_B[row]].append(drawn)
+        active_BW &= ~stops_BW
+        rows_B = np.arange(len(active_BW))
+        if active_BW.any() and not active_BW.any(1).all():
+            rows_B = np.flatnonzero(active_BW.any(1))
+            sentences_B, ids_BWt, logprobs_BWt = sentences_B[rows_B], ids_BWt[rows_B], logprobs_BWt[rows_B]
+            newest_BW, active_BW, parents_BW = newest_BW[rows_B], active_BW[rows_B], parents_BW[rows_B]
             state = state.select(rows_B, parents_BW)
+        constrained.advance(rows_B, parents_BW, newest_BW, np.where(active_BW, 0.0, -math.inf))
     return [sorted(several, key=lambda one: -one.score) for several in results]
 
 
-def _draw(logprobs_BWV: Tensor, uniform_BW: Tensor, sampling: Sampling) -> Tensor:
-    """One symbol per hypothesis: the place where the cumulative probability passes a uniform number."""
-    sorted_BWV, symbols_BWV = (logprobs_BWV / sampling.temperature).softmax(-1).sort(-1, descending=True)
+def _offered(logprobs_BWV: Floats, never: tuple[int, ...], allowed: Allowed | None) -> Floats:
+    """Make what may not come next impossible; the rest keeps its log-probability."""
+    logprobs_BWV[..., list(never)] = -math.inf
+    for b, several in enumerate(allowed or ()):
+        for w, tokens in enumerate(several):
+            if tokens is not None:
+                kept = logprobs_BWV[b, w, tokens]
+                logprobs_BWV[b, w] = -math.inf
+                logprobs_BWV[b, w, tokens] = kept
+    return logprobs_BWV
+
+
+def _draw(logprobs_BWV: Floats, uniform_BW: Floats, sampling: Sampling) -> Ints:
+    """Return one token per hypothesis: the place where the cumulative probability passes a uniform number."""
+    scaled_BWV = logprobs_BWV.astype(np.float64) / sampling.temperature
+    tokens_BWV = np.argsort(-scaled_BWV, axis=-1, kind="stable")
+    sorted_BWV = np.take_along_axis(scaled_BWV, tokens_BWV, -1)
+    with np.errstate(invalid="ignore"):  # of a hypothesis that is done, nothing may be offered
+        sorted_BWV = np.exp(sorted_BWV - sorted_BWV[..., :1])
+    sorted_BWV /= sorted_BWV.sum(-1, keepdims=True)
     if sampling.top_k:
         sorted_BWV[..., sampling.top_k :] = 0.0
-    # A symbol stays while those before it have not filled the share: the first always stays.
+    # A token stays while those before it have not filled the share: the first always stays.
     before_BWV = sorted_BWV.cumsum(-1) - sorted_BWV
-    sorted_BWV = sorted_BWV.masked_fill(before_BWV >= sampling.top_p, 0.0)
+    sorted_BWV[before_BWV >= sampling.top_p] = 0.0
     cumulative_BWV = sorted_BWV.cumsum(-1)
-    target_BW1 = (uniform_BW * cumulative_BWV[..., -1]).unsqueeze(-1)
-    place_BW1 = torch.searchsorted(cumulative_BWV, target_BW1, right=True)
-    # Rounding may point past the last possible symbol. Where no probability is a number, any symbol will do.
-    last_BW1 = (sorted_BWV.gt(0).sum(-1, keepdim=True) - 1).clamp_min(0)
-    return symbols_BWV.gather(-1, place_BW1.minimum(last_BW1)).squeeze(-1)
+    target_BW1 = uniform_BW[..., None] * cumulative_BWV[..., -1:]
+    place_BW1 = (cumulative_BWV <= target_BW1).sum(-1, keepdims=True)
+    # Rounding may point past the last possible token. Where no probability is a number, any token will do.
+    last_BW1 = np.maximum((sorted_BWV > 0).sum(-1, keepdims=True) - 1, 0)
+    return np.take_along_axis(tokens_BWV, np.minimum(place_BW1, last_BW1), -1)[..., 0]

@@ -1,0 +1,24 @@
+"""A translation that begins as it is told."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from heed.decode.search import Ints
+
+
+class ForcedPrefix:
+    """A constraint: each sentence's translation begins with its prefix, which may be empty."""
+
+    def __init__(self, prefixes: Sequence[Sequence[int]]) -> None:
+        self._prefixes = prefixes
+
+    def start(self, sentence: int) -> Sequence[int]:
+        """The state is what is left of the prefix."""
+        return self._prefixes[sentence]
+
+    def allowed(self, state: Sequence[int]) -> Ints | None:
+        return np.array(state[:1]) if len(state) else None
+
+    def advance(self, state: Sequence[int], token: int) -> Sequence[int]:
+        return state[1:]
