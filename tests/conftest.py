@@ -19,10 +19,12 @@ from heed.text.tokenizer import Tokenizer
 from heed.training.precision import bfloat16_fault
 from tests.processes import all_left, forget_inherited_signals, left_since, mark_all_that_start, started_here
 
-# A job of several processes that the tests themselves run in, and settings that change what heed does.
-_NOT_OURS = {"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}
-for name in _NOT_OURS | {"TORCHELASTIC_RESTART_COUNT", "SACREBLEU_SEED"}:
+# A job of several processes that the tests themselves run in, and what changes how programs read and write text.
+_NOT_OURS = "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT TORCHELASTIC_RESTART_COUNT"
+_NOT_OURS += " SACREBLEU_SEED PYTHONUTF8 PYTHONIOENCODING PYTHONCOERCECLOCALE"
+for name in _NOT_OURS.split():
     os.environ.pop(name, None)
+os.environ["LC_ALL"] = "C.UTF-8"  # messages of the system in English, too
 os.umask(0o022)
 forget_inherited_signals()
 mark_all_that_start()

@@ -136,6 +136,7 @@ def test_a_long_line_takes_little_memory(letters: Tokenizer) -> None:
     assert most < 30 * len(text)  # the offsets of all its pieces would take hundreds of bytes a character
 
 
+@example(["alpha", "alpha", "alpha", "alpha.", "alpha", "alpha", "beta"], 3)
 @given(st.lists(st.sampled_from([*WORDS, "alpha.", "beta,"]), max_size=400), st.integers(3, 12))
 def test_windows_change_no_cut(words: Tokenizer, text: list[str], limit: int) -> None:
     whole = split_to_fit(" ".join(text), words, limit)

@@ -37,18 +37,20 @@ def split_to_fit(text: str, tokenizer: Tokenizer, limit: int) -> list[Part]:
 def _parts(text: str, tokenizer: Tokenizer, limit: int, last: str) -> Iterator[Part]:
     """`last` is the cut of the last part."""
     text = text.strip(" ")
-    # A window has more than `limit` pieces, so that a part can be cut off it. The offsets of a whole book would take
-    # hundreds of times its size.
-    window = max(_WINDOW_CHARACTERS, (limit + 2) * tokenizer.longest_piece)
-    while len(text) > window:
-        end = 0
-        for begin, end, kind in _cuts(text[:window], tokenizer, limit):
-            yield from _checked(text[begin:end], tokenizer, limit, kind)
+    # The offsets of all pieces would take hundreds of times the memory of a long text, so it is cut window by window.
+    # Even half a window has more than `limit` pieces, so that a part can be cut off it.
+    size = max(_WINDOW_CHARACTERS, 2 * (limit + 2) * tokenizer.longest_piece)
+    at = 0
+    while len(text) - at > size:
+        space = text.rfind(" ", at + size // 2, at + size)
+        window, end = text[at : space if space > 0 else at + size], 0  # whole words, if it can be
+        for begin, end, kind in _cuts(window, tokenizer, limit):
+            yield from _checked(window[begin:end], tokenizer, limit, kind)
         if not end:  # a vocabulary from elsewhere may drop characters: few pieces, whatever the length
-            end = window
-            yield from _checked(text[:end], tokenizer, limit, "anywhere")
-        text = text[end:].lstrip(" ")
-    end = 0
+            end = len(window)
+            yield from _checked(window, tokenizer, limit, "anywhere")
+        at += end + (text[at + end] == " ")
+    text, end = text[at:], 0
     for begin, end, kind in _cuts(text, tokenizer, limit):
         yield from _checked(text[begin:end], tokenizer, limit, kind)
     yield from _checked(text[end:], tokenizer, limit, last)
