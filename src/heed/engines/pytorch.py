@@ -1,0 +1,240 @@
+"""heed's own search over PyTorch models: the reference, and the default."""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from heed.config import DecodeConfig
+from heed.data.batch import batch_of_ids, pad
+from heed.data.batching import cut_by_budget
+from heed.decode.beam import beam_search
+from heed.decode.greedy import greedy_search
+from heed.decode.model_step import ModelStep, Searchable
+from heed.decode.prefix import ForcedPrefix
+from heed.decode.sampling import sample
+from heed.decode.search import Hypothesis, Task, Trace
+from heed.engines.threads import map_batches
+from heed.errors import DecodeError
+from heed.model.compiled import CompiledTransformer, reason_not_compiled
+from heed.model.int8 import check_int8, quantized
+from heed.model.transformer import AttentionWeights, Transformer
+from heed.options import SearchOptions
+from heed.symbols import EOS, PAD, UNK
+from heed.text.tokenizer import Tokenizer
+from heed.translation import Attention, PairScore, SearchTrace, Translation, best_of
+
+# Source pieces of a batch times its beam. Larger batches are slower: their scores do not fit the cores' own caches.
+_BATCH_PIECES = 4096
+_ONE_CORE_WIDTH = 256  # up to this d_model, one core is as fast as several for one sentence's steps
+
+
+class PyTorchEngine:
+    """One model, or several of one vocabulary whose probabilities are averaged; `int8`: with 8-bit weights."""
+
+    def __init__(
+        self,
+        models: Sequence[Transformer],
+        tokenizer: Tokenizer,
+        decode: DecodeConfig,
+        int8: bool = False,
+        weights: str = "the model",
+    ) -> None:
+        """Take models that belong together. `weights`: where they are from, for messages.
+
+        Raises:
+            ConfigError: 8-bit weights where there are no C kernels.
+            DecodeError: a model's vocabulary is not the tokenizer's.
+        """
+        for model in models:
+            if model.vocab_size != len(tokenizer):
+                raise DecodeError(
+                    f"the model has a vocabulary of {model.vocab_size}, the tokenizer one of {len(tokenizer)}: "
+                    "they do not belong together"
+                )
+        if int8:
+            check_int8()
+        self.models, self.tokenizer, self.decode, self.int8 = list(models), tokenizer, decode, int8
+        self._weights = weights
+        self._searchers: tuple[object, list[Searchable]] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the compiled decoders, which point into this process's memory: a copy makes its own."""
+        self._searchers = None
+        return self.__dict__.copy()
+
+    @property
+    def device(self) -> torch.device:
+        return self.models[0].embedding.weight.device
+
+    @property
+    def limit(self) -> int:
+        return min(model.config.max_length for model in self.models)
+
+    @property
+    def has_last_position(self) -> bool:
+        return self._last_position is not None
+
+    @property
+    def _last_position(self) -> int | None:
+        """The number of positions every model has; None if there is no last one."""
+        return min(
+            (model.target_positions.limit for model in self.models if model.target_positions.limit), default=None
+        )
+
+    def supports(self, options: SearchOptions) -> str | None:
+        return None
+
+    @torch.inference_mode()
+    def translate(
+        self, texts: Sequence[str], numbers: Sequence[int], options: SearchOptions, on_done: Callable[[list[int]], None]
+    ) -> list[Translation]:
+        ids = self.tokenizer.encode_ids(texts)
+        prefixes = None if options.prefixes is None else self.tokenizer.encode_ids(options.prefixes)
+        deadline = math.inf if options.seconds is None else time.monotonic() + options.seconds
+        request = _Request(ids, numbers, prefixes, options, deadline)
+        step = ModelStep(self._current_searchers(), self.device)
+        n_threads = torch.get_num_threads() if self.device.type == "cpu" else 1
+        batches = self._batches(request, n_threads)
+        small = self.models[0].config.d_model <= _ONE_CORE_WIDTH
+        several = map_batches(
+            *(lambda rows: self._search(step, request, rows), batches, n_threads),
+            on_result=lambda rows: on_done([numbers[i] for i in rows]),
+            alone=not small,
+        )
+        found = {i: one for rows, those in zip(batches, several, strict=True) for i, one in zip(rows, those, strict=True)}
+        return [found[i] for i in range(len(texts))]
+
+    def _batches(self, request: "_Request", n_threads: int) -> list[list[int]]:
+        """Sort texts into batches of similar length, the longest first, so that no thread is left with a long one."""
+        lengths = np.array([len(one) + 1 for one in request.ids], dtype=np.int64)
+        order = np.argsort(lengths, kind="stable")
+        options = request.options
+        width = options.beam if options.sampling is None else options.n_best
+        share = -(-int(lengths.sum()) // n_threads)
+        budget = min(self.decode.batch_tokens, max(1, _BATCH_PIECES // width), share)
+        bounds = cut_by_budget(lengths[order], budget)
+        return [order[begin:end].tolist() for begin, end in zip(bounds, bounds[1:], strict=False)][::-1]
+
+    def _search(self, step: ModelStep, request: "_Request", rows: list[int]) -> list[Translation]:
+        """Translate one batch."""
+        options, prefixes = request.options, request.prefixes
+        sources = [request.ids[i] for i in rows]
+        begins = [[] for _ in rows] if prefixes is None else [prefixes[i] for i in rows]
+        traces = [Trace() for _ in rows] if options.trace else None
+        task = Task(
+            limits=[self._output_limit(len(s) + len(p)) for s, p in zip(sources, begins, strict=True)],
+            start=PAD,
+            end=EOS,
+            alpha=options.alpha,
+            constraint=ForcedPrefix(begins) if prefixes is not None else None,
+            never=(PAD, UNK),
+            traces=traces,
+            deadline=request.deadline,
+            is_cancelled=options.is_cancelled or (lambda: False),
+        )
+        state = step.start(pad([[*ids, EOS] for ids in sources]).to(self.device))
+        if options.sampling is not None:
+            numbers = [request.numbers[i] for i in rows]
+            results = sample(step, state, task, options.sampling, options.n_best, numbers)
+        elif options.beam == 1 and not options.trace:
+            results = greedy_search(step, state, task)
+        else:
+            results = beam_search(step, state, task, options.beam, options.n_best)
+        return [
+            self._translation(source, hypotheses, options, None if traces is None else traces[b])
+            for b, (source, hypotheses) in enumerate(zip(sources, results, strict=True))
+        ]
+
+    def _output_limit(self, n_source: int) -> int:
+        """Section 6.1: at most input length + 50; and no further than there are learned positions."""
+        limit = n_source + self.decode.extra_length
+        return limit if self._last_position is None else min(limit, self._last_position)
+
+    def _translation(
+        self, source: list[int], hypotheses: list[Hypothesis], options: SearchOptions, trace: Trace | None
+    ) -> Translation:
+        source_pieces = self.tokenizer.pieces(source)
+        several = [
+            Translation(
+                self.tokenizer.decode(one.ids),
+                one.score,
+                one.log_probability,
+                self.tokenizer.pieces(one.ids),
+                source_pieces,
+                one.finished,
+                log_probabilities=tuple(one.log_probabilities),
+                attention=self._attention(source, one.ids) if options.attention else None,
+                trace=None if trace is None else SearchTrace.of(trace.steps, self.tokenizer),
+            )
+            for one in hypotheses
+        ]
+        return best_of(several, self._weights)
+
+    def _attention(self, source: list[int], target: list[int]) -> Attention:
+        captured = AttentionWeights()
+        batch = batch_of_ids([source], [target]).to(self.device)
+        self.models[0](batch.src_BS, batch.tgt_in_BT, captured)
+        encoder, decoder, cross = (
+            torch.cat(layers).float().cpu().numpy() for layers in (captured.encoder, captured.decoder, captured.cross)
+        )
+        pieces = self.tokenizer.pieces
+        return Attention(pieces([*source, EOS]), pieces([*target, EOS]), encoder, decoder, cross)
+
+    @torch.inference_mode()
+    def score(self, ids: list[list[list[int]]]) -> list[PairScore]:
+        """Score given translations, as ids of sources and of targets, by forced decoding.
+
+        Several models: the mean of their probabilities, token by token, as they search.
+        """
+        longer = np.array([max(len(source), len(target)) for source, target in zip(*ids, strict=True)], dtype=np.int64)
+        scores: list[PairScore | None] = [None] * len(longer)
+        order = np.argsort(longer, kind="stable")
+        bounds = cut_by_budget(longer[order] + 1, self.decode.batch_tokens)
+        for begin, end in zip(bounds, bounds[1:], strict=False):
+            rows = order[begin:end].tolist()
+            batch = batch_of_ids([ids[0][i] for i in rows], [ids[1][i] for i in rows]).to(self.device)
+            gold_BT1 = batch.tgt_out_BT.unsqueeze(-1)
+            logprobs_BTN = torch.cat(
+                [model(batch.src_BS, batch.tgt_in_BT).log_softmax(-1).gather(-1, gold_BT1) for model in self.models], -1
+            )
+            gold_BT = logprobs_BTN.logsumexp(-1) - math.log(len(self.models))
+            real_BT = batch.tgt_out_BT.ne(PAD)
+            totals = gold_BT.where(real_BT, 0.0).double().sum(1).tolist()
+            for i, total, n_tokens in zip(rows, totals, real_BT.sum(1).tolist(), strict=True):
+                scores[i] = PairScore(total, n_tokens)
+        return [score for score in scores if score is not None]
+
+    def _current_searchers(self) -> list[Searchable]:
+        """Return what searches: in C where it implements the model, else the model itself.
+
+        They are made again if a model has been changed, converted or replaced since they were made.
+        """
+        weights = (weight for model in self.models for weight in model.parameters())
+        made_of = [
+            [(id(one), one.data_ptr(), one.dtype, one.is_inference() or one._version) for one in weights],
+            reasons := [reason_not_compiled(model) for model in self.models],
+        ]
+        if self._searchers is None or self._searchers[0] != made_of:
+            models = [quantized(model) for model in self.models] if self.int8 else self.models
+            searchers: list[Searchable] = [
+                CompiledTransformer(model) if reason is None else model
+                for model, reason in zip(models, reasons, strict=True)
+            ]
+            self._searchers = made_of, searchers
+        return self._searchers[1]
+
+
+@dataclass(frozen=True)
+class _Request:
+    """Texts to translate, as ids, and how."""
+
+    ids: list[list[int]]
+    numbers: Sequence[int]
+    prefixes: list[list[int]] | None
+    options: SearchOptions
+    deadline: float  # of time.monotonic()
