@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heed.config import DecodeConfig
+from heed.config import BOUNDS, DecodeConfig
 from heed.errors import DecodeError
 from heed.symbols import UNK
 from heed.text.normalize import normalize
@@ -18,9 +18,7 @@ from heed.text.split import Part, split_to_fit
 from heed.text.tokenizer import Tokenizer
 
 START = "<s>"  # the label of the decoder's first input, which is no piece
-# The least and the most. A beam of 1,000 and a vocabulary of 37,000 are 150 MB of scores a step; the length penalty of
-# no text overflows.
-_BEAM, _ALPHA = (1, 1_000), (0, 10)
+_BEAM, _ALPHA = BOUNDS["decode.beam"], BOUNDS["decode.alpha"]
 
 
 @dataclass(frozen=True, eq=False)

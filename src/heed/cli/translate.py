@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from heed.bar import counting
 from heed.cli.startup import import_torch
 from heed.errors import DataError
+from heed.wording import counted
 
 if TYPE_CHECKING:
     from heed.cli.output import Output
@@ -169,7 +170,7 @@ def run(args: argparse.Namespace) -> int:
             raise KeyboardInterrupt(_how_far(number, total, out)) from None
         except Exception:
             if out.has_begun and out.part is not None:
-                print(f"{_lines(number)} translated before the error: {out.part}", file=sys.stderr)
+                print(f"{counted(number, 'line')} translated before the error: {out.part}", file=sys.stderr)
             raise
     return 0
 
@@ -368,7 +369,7 @@ def refuse_overwriting(output: str | Path | None, *inputs: str | None) -> None:
 
 def _count_lines(path: str) -> int | None:
     """Count the lines of an input; None if they can be read only once, or not at all."""
-    from heed.text.lines import count_lines, reading
+    from heed.text.lines import GZIP, count_lines, reading
 
     try:
         if path == "-":
@@ -376,6 +377,8 @@ def _count_lines(path: str) -> int | None:
             if not stat.S_ISREG(os.fstat(standard).st_mode):
                 return None
             begin = os.lseek(standard, 0, os.SEEK_CUR)
+            if os.pread(standard, len(GZIP), begin) == GZIP:
+                return None
             ends = range(begin, os.fstat(standard).st_size, _BLOCK_BYTES)
             return count_lines(os.pread(standard, _BLOCK_BYTES, at) for at in ends)
         if not Path(path).is_file():
@@ -389,11 +392,9 @@ def _count_lines(path: str) -> int | None:
 def _how_far(number: int, total: int | None, out: "Output") -> str:
     """Say after how many lines a translation was stopped, and where they are."""
     place = f", which are in {out.part}" if out.has_begun and out.part is not None else ""
-    return f"after {number:,} of {_lines(total)}{place}" if total else f"after {_lines(number)}{place}"
-
-
-def _lines(n: int) -> str:
-    return f"{n:,} line{'' if n == 1 else 's'}"
+    return (
+        f"after {number:,} of {counted(total, 'line')}{place}" if total else f"after {counted(number, 'line')}{place}"
+    )
 
 
 def _shown(args: argparse.Namespace, number: int, line: str, translation: "Translation") -> Iterator[str]:

@@ -16,6 +16,9 @@ from typing import BinaryIO
 
 from heed.errors import DataError
 
+GZIP = b"\x1f\x8b"  # the first bytes of a gzip file
+_SAMPLE = 4096  # bytes to know a file by
+
 
 def decode_lines(lines: Iterable[bytes], name: str, first: int = 1) -> Iterator[str]:
     """Lines as text without their line ends; `name` is what a complaint calls the file, `first` the first's number."""
@@ -83,7 +86,7 @@ def text_bytes(stream: io.BufferedReader, path: str | Path) -> io.BufferedReader
     Raises:
         DataError: they begin as UTF-16, UTF-32 or another kind of archive does.
     """
-    is_packed = stream.peek(_SAMPLE).startswith(b"\x1f\x8b")
+    is_packed = stream.peek(_SAMPLE).startswith(GZIP)
     if is_packed or str(path).endswith(".gz"):
         stream = io.BufferedReader(gzip.GzipFile(fileobj=stream), 1 << 20)
     sample = stream.peek(_SAMPLE)[:_SAMPLE]
@@ -100,7 +103,6 @@ def text_bytes(stream: io.BufferedReader, path: str | Path) -> io.BufferedReader
     return stream
 
 
-_SAMPLE = 4096  # bytes to know a file by
 _ARCHIVES = {
     b"PK\x03\x04": "a zip archive",
     b"\xfd7zXZ\x00": "compressed by xz",
