@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from heed.config import Config as Config
     from heed.config import preset as preset
-    from heed.decode.sampling import Sampling as Sampling
     from heed.errors import CheckpointError as CheckpointError
     from heed.errors import ConfigError as ConfigError
     from heed.errors import DamageError as DamageError
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from heed.errors import TokenizerError as TokenizerError
     from heed.errors import TrainingError as TrainingError
     from heed.model.transformer import Transformer as Transformer
+    from heed.options import Sampling as Sampling
     from heed.text.tokenizer import Tokenizer as Tokenizer
     from heed.training.loop import resume as resume
     from heed.training.loop import train as train
@@ -42,7 +42,7 @@ _HOME = {
     "DataError": "heed.errors",
     "DecodeError": "heed.errors",
     "HeedError": "heed.errors",
-    "Sampling": "heed.decode.sampling",
+    "Sampling": "heed.options",
     "Tokenizer": "heed.text.tokenizer",
     "TokenizerError": "heed.errors",
     "TrainingError": "heed.errors",

@@ -7,7 +7,6 @@ events.jsonl                    one JSON object for everything that happened
 best.json                       which checkpoint to translate with, and its validation scores
 checkpoints/step-00000500/      weights, optimizer and counters at a step
 checkpoints/average-00000600/   mean weights of the last checkpoints (section 6.1)
-shortlist/                      which target symbols are plausible for which source symbols (heed shortlist)
 lock                            held by the process that trains
 """
 
@@ -100,11 +99,6 @@ class RunFolder:
     def data_path(self) -> Path:
         """The encoded corpus."""
         return Path(self.config.data.prepared) if self.config.data.prepared else self.path / "data"
-
-    @property
-    def shortlist_path(self) -> Path:
-        """Which symbols are plausible, if `heed shortlist` was asked for it."""
-        return self.path / "shortlist"
 
     @property
     def events_path(self) -> Path:

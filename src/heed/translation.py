@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heed.config import BOUNDS, DecodeConfig
+from heed.config import BOUNDS
 from heed.errors import DecodeError
+from heed.options import SearchOptions
 from heed.symbols import UNK
 from heed.text.normalize import normalize
 from heed.text.split import Part, split_to_fit
@@ -54,7 +55,36 @@ class Translation:
     cuts: tuple[str, ...] = ()  # where a text over the model's limit was cut, for instance ("sentence end",)
     # The n best, this one first, when more than one was asked for.
     alternatives: tuple["Translation", ...] = field(default=(), repr=False)
+    # Of each piece and, if finished, the end symbol; () where the engine does not tell.
+    log_probabilities: tuple[float, ...] = field(default=(), repr=False)
     attention: Attention | None = field(default=None, repr=False, compare=False)
+    trace: "SearchTrace | None" = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class TracedCandidate:
+    """A continuation that a step of beam search considered."""
+
+    parent: int  # which of the step before's kept candidates it continues
+    piece: str
+    log_probability: float  # of the whole sequence up to this piece
+    score: float  # divided by the length penalty, if the sequence ended here
+    fate: str  # "kept", "finished", or why it was dropped
+
+
+@dataclass(frozen=True)
+class SearchTrace:
+    """What beam search considered for one text: for each step, its candidates, best first."""
+
+    steps: tuple[tuple[TracedCandidate, ...], ...]
+
+
+@dataclass(frozen=True)
+class PairScore:
+    """How probable the model finds a given translation."""
+
+    log_probability: float
+    n_tokens: int  # pieces and the end symbol
 
 
 def texts_of(given: Iterable[str], name: str) -> list[str]:
@@ -101,25 +131,22 @@ def _described(given: Any) -> str:
     return "None" if given is None else f"{type(given).__name__}: {shown}"
 
 
-def beam_and_alpha(
-    decode: DecodeConfig, beam: int | None, alpha: float | None, n_best: int, drawing: bool = False
-) -> tuple[int, float]:
-    """Return what is asked for; what is not, from the run's settings. `drawing`: at random, without a beam.
+def checked(options: SearchOptions) -> SearchOptions:
+    """Return the options if they can be carried out together.
 
     Raises:
         DecodeError: a value out of range, or two that contradict each other. The message begins with a name.
     """
-    if drawing and beam is not None:
-        raise DecodeError(f"beam {beam} is for searching, and sampling draws at random; give one of them")
-    beam = decode.beam if beam is None else whole_number(beam, "beam")
-    alpha = decode.alpha if alpha is None else real_number(alpha, "alpha")
-    n_best = whole_number(n_best, "n_best")
-    for name, value, (least, most) in (("beam", beam, _BEAM), ("alpha", alpha, _ALPHA), ("n_best", n_best, _BEAM)):
+    for name, value, (least, most) in (
+        ("beam", options.beam, _BEAM),
+        ("alpha", options.alpha, _ALPHA),
+        ("n_best", options.n_best, _BEAM),
+    ):
         if not least <= value <= most:
             raise DecodeError(f"{name} must be from {least} to {most:,}, not {value}")
-    if n_best > beam and not drawing:
-        raise DecodeError(f"n_best {n_best} needs a beam of at least {n_best} (beam is {beam})")
-    return beam, alpha
+    if options.n_best > options.beam and options.sampling is None:
+        raise DecodeError(f"n_best {options.n_best} needs a beam of at least {options.n_best} (beam is {options.beam})")
+    return options
 
 
 def parts_that_fit(
@@ -217,4 +244,5 @@ def _concatenate(parts: list[Translation], cuts: tuple[str, ...]) -> Translation
         [piece for part in parts for piece in part.source_pieces],
         all(part.finished for part in parts),
         cuts,
+        log_probabilities=tuple(one for part in parts for one in part.log_probabilities),
     )

@@ -3,36 +3,29 @@
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol
 
 import torch
 
 from heed.bench.rounds import in_turns, percentile, rates, timed
-from heed.export.kept import open_engine
 from heed.kernels.library import library
-from heed.translation import Translation
-from heed.translator import load
+from heed.translator import Translator, load
 
 
-class Engine(Protocol):
-    def translate(self, texts: Sequence[str], *, beam: int | None = None) -> list[Translation]: ...
-
-
-def engines(path: Path, checkpoint: str) -> dict[str, Engine]:
+def engines(path: Path, checkpoint: str) -> dict[str, Translator]:
     """All that can translate with this run; torch, the reference, first."""
-    found: dict[str, Engine] = {"torch": load(path, checkpoint=checkpoint)}
+    found = {"torch": load(path, checkpoint=checkpoint)}
     if library() is not None:
         found["torch int8"] = load(path, checkpoint=checkpoint, int8=True)
     if find_spec("ctranslate2") is not None:
         threads = torch.get_num_threads()
         for name, int8 in (("ctranslate2", False), ("ctranslate2 int8", True)):
-            found[name] = open_engine(path, checkpoint, int8)
+            found[name] = load(path, checkpoint=checkpoint, int8=int8, engine="ctranslate2")
         torch.set_num_threads(threads)  # CTranslate2 sets its own number for the whole process
     return found
 
 
 def measure_translating(
-    sides: Mapping[str, Engine],
+    sides: Mapping[str, Translator],
     texts: Sequence[str],
     beam: int,
     rounds: int,

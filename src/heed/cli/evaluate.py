@@ -7,15 +7,9 @@ from pathlib import Path
 
 from heed.cli.progress import in_portions, shown
 from heed.cli.score import configure_scoring, named, report
+from heed.cli.search import add_engine, add_model, add_search, load_translator, search_options
 from heed.cli.startup import import_torch
-from heed.cli.translate import (
-    TorchInstead,
-    chosen_engine,
-    configure_model,
-    refuse_overwriting,
-    search_settings,
-    torch_translator,
-)
+from heed.cli.translate import refuse_overwriting
 
 HELP = "translate a test set and score it: BLEU, chrF, exact match, perplexity"
 
@@ -37,7 +31,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "    --baseline other.de --json\n"
         "  heed evaluate --model runs/x --int8 --reference test.de < test.en"
     )
-    configure_model(parser)
+    models = parser.add_argument_group("model and search")
+    add_model(models)
+    add_search(models)
+    add_engine(models)
     texts = parser.add_argument_group("test set")
     texts.add_argument("--source", default="-", metavar="FILE", help="what to translate (default: standard input)")
     texts.add_argument("--output", type=Path, metavar="FILE", help="keep the translations in this file")
@@ -58,14 +55,10 @@ def run(args: argparse.Namespace) -> int:
     if [args.source, *args.reference, args.baseline].count("-") > 1:
         raise ConfigError("standard input (-, or --source left out) can be read for one of the files only")
     refuse_overwriting(args.output, args.source, args.baseline, *args.reference)
-    chosen = chosen_engine(args, {})
+    translator = load_translator(args)
+    options = search_options(args, translator)
     # Perplexity is always torch's.
-    translator = (
-        torch_translator(args, chosen)
-        if isinstance(chosen, TorchInstead)
-        else load(*args.model, checkpoint=args.checkpoint)
-    )
-    engine = translator if isinstance(chosen, TorchInstead) else chosen
+    reference = translator if args.engine == "torch" else load(*args.model, checkpoint=args.checkpoint)
     sources = list(read_lines(args.source))
     if not sources:
         raise DataError(f"{named(args.source)}: is empty; there is nothing to translate")
@@ -76,11 +69,10 @@ def run(args: argparse.Namespace) -> int:
                 f"{named(args.source)} has {len(sources):,} lines, but {named(file)} has {len(lines):,}; "
                 "line n of one must be the translation of line n of the other"
             )
-    beam, alpha = search_settings(translator.decode, args.beam, args.alpha)
 
     hypotheses: list[str] = []
     for texts in shown(in_portions(sources, _AT_ONCE), len(sources), "translating"):
-        hypotheses += [one.text for one in engine.translate(texts, beam=beam, alpha=alpha)]
+        hypotheses += [one.text for one in translator.run(texts, options)]
     if args.output is not None:
         args.output.write_text("".join(f"{text}\n" for text in hypotheses), encoding="utf-8", newline="\n")
 
@@ -90,24 +82,19 @@ def run(args: argparse.Namespace) -> int:
     scores = [
         one
         for portion in shown(in_portions(pairs, _AT_ONCE), len(pairs), "perplexity")
-        for one in translator.score([s for s, _ in portion], [r for _, r in portion])
+        for one in reference.score([s for s, _ in portion], [r for _, r in portion])
     ]
     n_tokens = sum(one.n_tokens for one in scores)
     nll = -sum(one.log_probability for one in scores) / max(n_tokens, 1)
     checkpoints = [RunFolder.open(Path(path)).checkpoint_path(args.checkpoint) for path in args.model]
     decoding = decoding_signature(
-        beam=beam,
-        alpha=alpha,
+        beam=options.beam,
+        alpha=options.alpha,
         checkpoint="+".join(path.name for path in checkpoints),
         model_hash="+".join(read_manifest(path)["sha256"]["model.safetensors"][:12] for path in checkpoints),
         heed_version=heed.__version__,
     )
-    made_by = {
-        "engine": "torch" if engine is translator else "ctranslate2",
-        "weights": "int8" if args.int8 else None,
-        "shortlist": args.shortlist or None,
-    }
-    decoding += "|" + join_signature(made_by)
+    decoding += "|" + join_signature({"engine": args.engine, "weights": "int8" if args.int8 else None})
     perplexity = math.exp(min(nll, 700.0)) if n_tokens else None
     report(args, args.source, hypotheses, references, decoding, perplexity)
     return 0

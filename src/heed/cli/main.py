@@ -22,7 +22,6 @@ from heed.cli import (
     prepare,
     runs,
     score,
-    shortlist,
     split,
     terminal,
     train,
@@ -41,7 +40,6 @@ VERBS = {
     "evaluate": evaluate,
     "score": score,
     "export": export,
-    "shortlist": shortlist,
     "runs": runs,
     "plot": plot,
     "bench": bench,
@@ -53,7 +51,7 @@ GROUPS = {
     "first steps": ["demo", "train", "translate"],
     "preparing and training": ["doctor", "split", "prepare", "runs", "plot", "check-resume"],
     "measuring": ["evaluate", "score", "bench"],
-    "other": ["export", "shortlist"],
+    "other": ["export"],
 }
 
 # Seconds. Once a process has ended with an error, torchrun ends the others: not before the one that speaks has spoken.

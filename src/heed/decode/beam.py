@@ -66,9 +66,8 @@ def beam_search(step: Step[S], state: S, task: Task, beam: int, n_best: int = 1)
                     trace = _candidates(task, beam, t, totals_BN[row], parents_BN[row], tokens_BN[row], order_BW[row])
                     task.traces[sentence].steps.append(trace)
         before_BW = live_BW
-        live_BW, parents_BW, newest_BW = (
-            np.take_along_axis(array_BN, order_BW, 1) for array_BN in (totals_BN, parents_BN, tokens_BN)
-        )
+        live_BW = np.take_along_axis(totals_BN, order_BW, 1)
+        parents_BW, newest_BW = np.take_along_axis(parents_BN, order_BW, 1), np.take_along_axis(tokens_BN, order_BW, 1)
         live_BW[newest_BW == task.end] = -math.inf  # fewer tokens than candidates
         latest_BW = difference(live_BW, np.take_along_axis(before_BW, parents_BW, 1))
         logprobs_BWt = _extended(logprobs_BWt, parents_BW, latest_BW)

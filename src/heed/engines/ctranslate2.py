@@ -1,4 +1,4 @@
-"""CTranslate2 in the place of torch: texts to translations, order and count kept.
+"""CTranslate2 as an engine.
 
 Its search keeps the same hypotheses as ours: twice `beam` candidates a step; those that end among the best `beam` are
 finished; `beam` finished ones are enough. How its results become ours:
@@ -19,7 +19,7 @@ probability; and sums are rounded differently, which may decide between near equ
 
 import os
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,9 +27,10 @@ from typing import Any, NamedTuple
 from heed.config import Config, DecodeConfig
 from heed.decode.penalty import length_penalty
 from heed.errors import CheckpointError
+from heed.options import SearchOptions
 from heed.symbols import EOS, PAD
 from heed.text.tokenizer import Tokenizer
-from heed.translation import Translation, beam_and_alpha, best_of, joined, parts_that_fit, texts_of
+from heed.translation import Translation, best_of
 
 _NO_PENALTY = 1e-9  # 0 is taken for leave to stop at the first finished hypothesis
 _SENTENCES = 32  # in a batch: enough for the matrix products, and short waits for the longest translation
@@ -42,7 +43,7 @@ class _Hypothesis(NamedTuple):
     finished: bool
 
 
-class Engine:
+class CTranslate2Engine:
     """A folder made by `write_ctranslate2`, ready to translate."""
 
     def __init__(
@@ -51,7 +52,8 @@ class Engine:
         """Open the folder. `weights`: where they are from."""
         import ctranslate2
 
-        self.config, self.tokenizer, self._folder, self._weights = config, tokenizer, folder, weights
+        self.config, self.tokenizer, self._folder = config, tokenizer, folder
+        self._int8, self._weights = int8, weights
         # A thread for each batch, and as many batches at once as there are cores. Several threads for one batch are
         # slower even if the batch is all there is: the products of one step are too small to share.
         self._workers = _available_threads()
@@ -70,22 +72,38 @@ class Engine:
     def decode(self) -> DecodeConfig:
         return self.config.decode
 
-    def translate(
-        self, texts: Sequence[str], *, beam: int | None = None, alpha: float | None = None, n_best: int = 1
-    ) -> list[Translation]:
-        """Translate texts, one line each; as `heed.translator.Translator.translate`.
+    @property
+    def limit(self) -> int:
+        return self.config.model.max_length
 
-        Raises:
-            DecodeError: a request that cannot be carried out, or weights that are not finite.
-        """
-        texts = texts_of(texts, "texts")
-        beam, alpha = beam_and_alpha(self.decode, beam, alpha, n_best)
-        model = self.config.model
-        parts = parts_that_fit(texts, self.tokenizer, model.max_length, model.positions == "learned")
-        ids = self.tokenizer.encode_ids([part.text for text_parts in parts for part in text_parts])
+    @property
+    def has_last_position(self) -> bool:
+        return self.config.model.positions == "learned"
+
+    def __repr__(self) -> str:
+        return f"ctranslate2, vocabulary of {len(self.tokenizer):,}{', int8' if self._int8 else ''}"
+
+    def supports(self, options: SearchOptions) -> str | None:
+        unable = {
+            "it would draw other samples": options.sampling is not None,
+            "it does not force prefixes piece by piece": options.prefixes is not None,
+            "it does not tell its attention": options.attention,
+            "it does not tell what it considered": options.trace,
+            "it has no deadlines": options.seconds is not None,
+            "it cannot be cancelled": options.is_cancelled is not None,
+        }
+        reason = next((reason for reason, holds in unable.items() if holds), None)
+        return reason and f"engine ctranslate2 cannot do this: {reason}; use engine torch, the default"
+
+    def translate(
+        self, texts: Sequence[str], numbers: Sequence[int], options: SearchOptions, on_done: Callable[[list[int]], None]
+    ) -> list[Translation]:
+        ids = self.tokenizer.encode_ids(texts)
         sources = [[self._pieces[i] for i in one] for one in ids]
         with self._failures_named():
-            return joined(parts, self._translate_pieces(sources, beam, alpha, n_best))
+            found = self._translate_pieces(sources, options.beam, options.alpha, options.n_best)
+        on_done(list(numbers))
+        return found
 
     @contextmanager
     def _failures_named(self) -> Iterator[None]:

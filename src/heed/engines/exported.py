@@ -1,10 +1,16 @@
-"""The exports a run folder keeps for CTranslate2, in export/ctranslate2-float32 and export/ctranslate2-int8."""
+"""Models exported for CTranslate2, kept in the user's cache folder: a run folder may be read-only."""
 
-from collections.abc import Iterable
+import atexit
+import json
+import shutil
+import tempfile
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from heed.cache import cache_folder
 from heed.config import read_run_config
 from heed.durable import (
     MANIFEST,
@@ -16,23 +22,27 @@ from heed.durable import (
     read_manifest,
     write_manifest,
 )
-from heed.errors import CheckpointError
-from heed.export.engine import Engine
+from heed.engines.ctranslate2 import CTranslate2Engine
+from heed.errors import CheckpointError, ConfigError
 from heed.lock import NAME as LOCK
 from heed.text.tokenizer import Tokenizer
 
 FORMAT = 1  # of those folders
 
 
-def open_engine(path: Path, checkpoint: str = "best", int8: bool = False) -> Engine:
-    """The engine of a run folder. Its export is made on first use, and again when what it was made from has changed.
-
-    Torch is loaded only to make one. `int8`: with weights of 8 bits.
+def open_ctranslate2(paths: Sequence[Path], checkpoint: str = "best", int8: bool = False) -> CTranslate2Engine:
+    """Open a run folder's export, which is made on first use. Torch is loaded only to make one.
 
     Raises:
+        ConfigError: CTranslate2 is not installed, or several models are asked for.
         CheckpointError: the run folder is missing or damaged, or another process is making the export.
         DecodeError: the weights are not finite.
     """
+    if find_spec("ctranslate2") is None:
+        raise ConfigError("engine ctranslate2: it is not installed (pip install 'heed[ctranslate2]')")
+    if len(paths) > 1:
+        raise ConfigError("engine ctranslate2: it has no ensembles; give one model, or use engine torch, the default")
+    path = paths[0]
     weights = checkpoint_path(path, checkpoint)
     config = read_run_config(path)
     tokenizer = Tokenizer.load(path / "tokenizer.model")
@@ -42,11 +52,22 @@ def open_engine(path: Path, checkpoint: str = "best", int8: bool = False) -> Eng
         "tokenizer": checksum(tokenizer.model),
         "model": asdict(config.model),
         "extra_length": config.decode.extra_length,
+        "int8": int8,
     }
-    folder = path / "export" / f"ctranslate2-{'int8' if int8 else 'float32'}"
+    name = checksum(json.dumps(origin, sort_keys=True).encode())[:24]
+    folder = _exports() / f"ctranslate2-{name}"
     if not _is_whole(folder, origin):
         _make(folder, path, weights.name, origin, int8)
-    return Engine(folder, config, tokenizer, int8, str(weights))
+    return CTranslate2Engine(folder, config, tokenizer, int8, str(weights))
+
+
+def _exports() -> Path:
+    """Return where exports are kept; without a cache folder, one that goes with this process."""
+    if (folder := cache_folder()) is not None:
+        return folder / "exports"
+    own = tempfile.mkdtemp(prefix="heed-")
+    atexit.register(shutil.rmtree, own, ignore_errors=True)
+    return Path(own)
 
 
 def checkpoint_path(path: Path, which: str) -> Path:
@@ -88,6 +109,7 @@ def _make(folder: Path, path: Path, checkpoint: str, origin: dict[str, Any], int
     run = RunFolder.open(path)
     model = run.load_model(checkpoint)
     try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
         with new_folder_alone(folder, replacing=True) as (new, lock):
             weights = str(run.checkpoint_path(checkpoint))
             write_ctranslate2(new, model, run.tokenizer, run.config.decode, int8, weights)

@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,16 +18,17 @@ from heed.decode.greedy import greedy_search
 from heed.decode.model_step import ModelStep, Searchable
 from heed.decode.prefix import ForcedPrefix
 from heed.decode.sampling import sample
-from heed.decode.search import Hypothesis, Task, Trace
+from heed.decode.search import Candidate, Hypothesis, Task, Trace
 from heed.engines.threads import map_batches
 from heed.errors import DecodeError
 from heed.model.compiled import CompiledTransformer, reason_not_compiled
 from heed.model.int8 import check_int8, quantized
 from heed.model.transformer import AttentionWeights, Transformer
 from heed.options import SearchOptions
+from heed.run import RunFolder
 from heed.symbols import EOS, PAD, UNK
 from heed.text.tokenizer import Tokenizer
-from heed.translation import Attention, PairScore, SearchTrace, Translation, best_of
+from heed.translation import Attention, PairScore, SearchTrace, TracedCandidate, Translation, best_of
 
 # Source pieces of a batch times its beam. Larger batches are slower: their scores do not fit the cores' own caches.
 _BATCH_PIECES = 4096
@@ -67,6 +69,14 @@ class PyTorchEngine:
         self._searchers = None
         return self.__dict__.copy()
 
+    def __repr__(self) -> str:
+        config = self.models[0].config
+        several = f"{len(self.models)} models" if len(self.models) > 1 else "1 model"
+        return (
+            f"torch, {several}, {config.encoder_layers}+{config.decoder_layers} layers of width {config.d_model}, "
+            f"vocabulary of {len(self.tokenizer):,}, {self.device}{', int8' if self.int8 else ''}"
+        )
+
     @property
     def device(self) -> torch.device:
         return self.models[0].embedding.weight.device
@@ -106,7 +116,9 @@ class PyTorchEngine:
             on_result=lambda rows: on_done([numbers[i] for i in rows]),
             alone=not small,
         )
-        found = {i: one for rows, those in zip(batches, several, strict=True) for i, one in zip(rows, those, strict=True)}
+        found = {
+            i: one for rows, those in zip(batches, several, strict=True) for i, one in zip(rows, those, strict=True)
+        }
         return [found[i] for i in range(len(texts))]
 
     def _batches(self, request: "_Request", n_threads: int) -> list[list[int]]:
@@ -158,7 +170,9 @@ class PyTorchEngine:
     def _translation(
         self, source: list[int], hypotheses: list[Hypothesis], options: SearchOptions, trace: Trace | None
     ) -> Translation:
-        source_pieces = self.tokenizer.pieces(source)
+        source_pieces, traced = self.tokenizer.pieces(source), None
+        if trace is not None:
+            traced = SearchTrace(tuple(tuple(map(self._traced, step)) for step in trace.steps))
         several = [
             Translation(
                 self.tokenizer.decode(one.ids),
@@ -169,11 +183,15 @@ class PyTorchEngine:
                 one.finished,
                 log_probabilities=tuple(one.log_probabilities),
                 attention=self._attention(source, one.ids) if options.attention else None,
-                trace=None if trace is None else SearchTrace.of(trace.steps, self.tokenizer),
+                trace=traced,
             )
             for one in hypotheses
         ]
         return best_of(several, self._weights)
+
+    def _traced(self, one: Candidate) -> TracedCandidate:
+        (piece,) = self.tokenizer.pieces([one.token])
+        return TracedCandidate(one.parent, piece, one.log_probability, one.score, one.fate)
 
     def _attention(self, source: list[int], target: list[int]) -> Attention:
         captured = AttentionWeights()
@@ -238,3 +256,22 @@ class _Request:
     prefixes: list[list[int]] | None
     options: SearchOptions
     deadline: float  # of time.monotonic()
+
+
+def open_pytorch(folders: Sequence[Path], checkpoint: str, int8: bool) -> PyTorchEngine:
+    """Load the models of run folders that have one vocabulary.
+
+    Raises:
+        CheckpointError: a folder is missing or damaged.
+        DecodeError: the folders have different vocabularies.
+    """
+    runs = [RunFolder.open(folder) for folder in folders]
+    for run in runs[1:]:
+        if run.tokenizer.model != runs[0].tokenizer.model:
+            raise DecodeError(
+                f"{runs[0].path} and {run.path} have different vocabularies and cannot vote together; "
+                "train the second with the first's tokenizer.model (text.tokenizer)"
+            )
+    models = [run.load_model(checkpoint) for run in runs]
+    weights = ", ".join(str(run.checkpoint_path(checkpoint)) for run in runs)
+    return PyTorchEngine(models, runs[0].tokenizer, runs[0].config.decode, int8, weights)

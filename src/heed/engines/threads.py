@@ -6,7 +6,7 @@ other, and the more so if another program wants a core, too.
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -28,7 +28,7 @@ def map_batches(
     thread.
     """
     if n_threads == 1 or not batches or (alone and len(batches) == 1):
-        computed = map(work, batches)
+        computed: Iterator[R] = map(work, batches)
     else:
         computed = _pool(n_threads).map(torch.inference_mode()(work), batches)
     results = []

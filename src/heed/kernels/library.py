@@ -12,6 +12,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from heed.cache import cache_folder, is_private
 from heed.durable import checksum, sync_folder
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def _loaded(compiler: str) -> ctypes.CDLL:
     Raises:
         OSError: it cannot be compiled or loaded.
     """
-    name, folder = cache_name(compiler), _cache_folder()
+    name, folder = cache_name(compiler), _own_folder()
     if folder is not None and (cached := _cached(folder, name)) is not None:
         try:
             return _opened(cached)
@@ -128,17 +129,10 @@ def _processor(cpuinfo: Path) -> str:
     return platform.machine() + next((line for line in lines if line.startswith(("flags", "Features"))), "")
 
 
-def _cache_folder() -> Path | None:
-    """Return the folder for compiled libraries, made if need be; None where there is none that can be trusted."""
-    try:
-        caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        folder = Path(caches) / "heed"
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
-        state = folder.stat()
-    except (OSError, RuntimeError):  # Path.home raises the latter: no HOME, and a user the system does not know
-        return None
-    if _is_private(state):
+def _own_folder() -> Path | None:
+    """Return the cache folder; None where there is none that can be trusted with code."""
+    folder = cache_folder()
+    if folder is None or is_private(folder.stat()):
         return folder
     warnings.warn(
         f"{folder}: belongs to another user or can be written to by others, so heed's kernels are compiled at every "
@@ -148,17 +142,12 @@ def _cache_folder() -> Path | None:
     return None
 
 
-def _is_private(state: os.stat_result) -> bool:
-    """Can nobody but this user, and root, have written it?"""
-    return not hasattr(os, "geteuid") or (state.st_uid == os.geteuid() and not state.st_mode & 0o022)
-
-
 def _cached(folder: Path, name: str) -> Path | None:
     """Find a cached library that is whole and this user's own."""
     for path in sorted(folder.glob(f"{name}-*.so")):
         try:
             state = path.lstat()
-            if stat.S_ISREG(state.st_mode) and _is_private(state) and path == _place(folder, name, path.read_bytes()):
+            if stat.S_ISREG(state.st_mode) and is_private(state) and path == _place(folder, name, path.read_bytes()):
                 return path
         except OSError:  # another process has just removed it
             continue

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from heed.config import DecodeConfig
+from heed.engines.pytorch import PyTorchEngine
 from heed.errors import DecodeError
 from heed.evaluate import Criterion, score
 from heed.evaluate.criterion import BLEU
@@ -62,7 +63,7 @@ def validate(
     share, translations = workers.share(pairs), []
     log_probability, n_tokens = 0.0, 0
     try:
-        translator = Translator([model], tokenizer, decode)
+        translator = Translator(PyTorchEngine([model], tokenizer, decode))
         # As many portions in every process: all must come to the question whether to stop.
         for begin in range(0, -(-len(pairs) // workers.size), _AT_ONCE):
             if workers.any(stop_asked())[0]:

@@ -1,0 +1,120 @@
+"""The options of models and search that `heed translate` and `heed evaluate` share."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from heed.cli.startup import import_torch
+
+if TYPE_CHECKING:
+    from heed.options import Sampling, SearchOptions
+    from heed.translator import Translator
+
+_SAMPLING = ("temperature", "top_k", "top_p", "seed")  # the options of --sample
+
+
+def add_model(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--model", action="append", required=True, metavar="FOLDER", help="a run folder; several make an ensemble"
+    )
+    group.add_argument(
+        "--checkpoint", default="best", metavar="NAME", help="best (default), last, or a name such as step-00000500"
+    )
+
+
+def add_search(group: argparse._ActionsContainer) -> None:
+    group.add_argument("--beam", type=int, metavar="N", help="hypotheses kept; 1 is greedy (default: the run's, 4)")
+    group.add_argument("--alpha", type=float, metavar="X", help="length penalty (default: the run's, 0.6)")
+
+
+def add_sampling(group: argparse._ActionsContainer) -> None:
+    group.add_argument("--sample", action="store_true", help="draw at random instead of searching")
+    group.add_argument(
+        "--temperature", type=float, metavar="X", help="below 1 is sharper, above 1 flatter (default: 1)"
+    )
+    group.add_argument("--top-k", type=int, metavar="K", help="draw from the K most probable pieces only")
+    group.add_argument("--top-p", type=float, metavar="P", help="draw from the most probable share P only (0.9: 90 %%)")
+    group.add_argument("--seed", type=int, metavar="N", help="of the random numbers (default: 1)")
+
+
+def add_engine(group: argparse._ActionsContainer) -> None:
+    group.add_argument("--int8", action="store_true", help="8-bit weights: faster, a little less exact")
+    group.add_argument(
+        "--engine",
+        choices=["torch", "ctranslate2"],
+        default="torch",
+        help="what translates (default: torch); ctranslate2 starts a second earlier, if it is installed",
+    )
+
+
+def check_options(args: argparse.Namespace) -> None:
+    """Refuse options that contradict each other, or have no effect.
+
+    Raises:
+        ConfigError: there are such.
+    """
+    from heed.errors import ConfigError
+
+    if args.greedy and args.beam not in (None, 1):
+        raise ConfigError(f"--greedy and --beam {args.beam} contradict each other; give one of them")
+    if args.sample and (args.greedy or args.beam is not None):
+        option = "--greedy" if args.greedy else f"--beam {args.beam}"
+        raise ConfigError(f"--sample draws at random, {option} searches; give one of them")
+    for name in _SAMPLING:
+        if not args.sample and getattr(args, name) is not None:
+            raise ConfigError(f"--{name.replace('_', '-')} goes with --sample; give both, or neither")
+
+
+def load_translator(args: argparse.Namespace) -> "Translator":
+    """Load the models with the engine that is asked for."""
+    if args.engine == "torch":
+        import_torch()
+    from heed.allocator import keep_freed_memory
+    from heed.translator import load
+
+    keep_freed_memory()
+    return load(*args.model, checkpoint=args.checkpoint, int8=args.int8, engine=args.engine)
+
+
+def search_options(args: argparse.Namespace, translator: "Translator") -> "SearchOptions":
+    """Return what the options ask for; what they do not, from the run's settings.
+
+    Raises:
+        ConfigError: a value out of range, two that contradict each other, or what the engine cannot do.
+    """
+    from heed.errors import ConfigError, DecodeError
+    from heed.options import SearchOptions
+    from heed.translation import checked
+
+    decode = translator.decode
+    beam = 1 if getattr(args, "greedy", False) else args.beam
+    options = SearchOptions(
+        beam=decode.beam if beam is None else beam,
+        alpha=decode.alpha if args.alpha is None else args.alpha,
+        n_best=getattr(args, "n_best", 1),
+        sampling=_sampling(args) if getattr(args, "sample", False) else None,
+        prefixes=() if getattr(args, "prefixes", None) else None,
+    )
+    try:
+        checked(options)
+    except DecodeError as error:
+        raise ConfigError(_by_option(error)) from None
+    if (reason := translator.engine.supports(options)) is not None:
+        raise ConfigError(reason)
+    return options
+
+
+def _sampling(args: argparse.Namespace) -> "Sampling":
+    from heed.errors import ConfigError
+    from heed.options import Sampling
+
+    given = {name: getattr(args, name) for name in _SAMPLING if getattr(args, name) is not None}
+    try:
+        return Sampling(**given)
+    except ValueError as error:
+        raise ConfigError(_by_option(error)) from None
+
+
+def _by_option(error: Exception) -> str:
+    """Write a complaint that begins with a parameter's name, such as top_k, as one about the option."""
+    name, rest = str(error).split(maxsplit=1)
+    return f"--{name.replace('_', '-')} {rest}"
