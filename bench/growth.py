@@ -28,9 +28,9 @@ from heed.config import Config, ModelConfig, TrainConfig
 from heed.data.batch import batch_of_ids, pad
 from heed.decode.beam import beam_search
 from heed.decode.greedy import greedy_search
-from heed.decode.model_step import ModelState, model_step
-from heed.decode.step import EnsembleState, Task, ensemble
-from heed.model.incremental import IncrementalDecoder
+from heed.decode.model_step import ModelStep
+from heed.decode.search import Task
+from heed.model.compiled import CompiledTransformer, reason_not_compiled
 from heed.model.transformer import Transformer
 from heed.symbols import EOS, PAD, UNK
 from heed.training.learner import Learner
@@ -137,14 +137,13 @@ def translating(shape: Shape) -> Callable[[], None]:
     model = Transformer(shape.model, shape.vocabulary).eval()
     with torch.no_grad():
         model.embedding.weight[EOS] = 0  # never among the best, so every search makes all its steps
-    decoder = IncrementalDecoder(model)
+    step = ModelStep([model if reason_not_compiled(model) else CompiledTransformer(model)], CPU)
     sources = [[*ids, EOS] for ids in random_ids(shape, shape.batch, 1)]
 
     @torch.inference_mode()
     def search() -> None:
-        state = EnsembleState([ModelState(decoder.start(pad(sources)))])
-        task = Task([shape.length] * shape.batch, PAD, EOS, 0.6, None, (PAD, UNK), CPU)
-        step = ensemble([model_step(decoder)])
+        state = step.start(pad(sources))
+        task = Task([shape.length] * shape.batch, PAD, EOS, 0.6, never=(PAD, UNK))
         found = greedy_search(step, state, task) if shape.beam == 1 else beam_search(step, state, task, shape.beam)
         _checked(all(len(one.ids) == shape.length for several in found for one in several))
 

@@ -6,17 +6,19 @@ The tests must not depend on who starts them and where: a terminal, a script's b
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import torch
 
-from heed.config import ModelConfig
+from heed.config import DecodeConfig, ModelConfig
+from heed.engines.pytorch import PyTorchEngine
 from heed.model.transformer import Transformer
 from heed.text.tokenizer import Tokenizer
 from heed.training.precision import bfloat16_fault
+from heed.translator import Translator
 from tests.processes import all_left, forget_inherited_signals, left_since, mark_all_that_start, started_here
 
 # A job of several processes that the tests themselves run in, and what changes how programs read and write text.
@@ -77,6 +79,17 @@ def small_config(**changes: object) -> ModelConfig:
         encoder_layers=2, decoder_layers=2, d_model=24, d_ff=40, h=2, d_k=7, d_v=9, dropout=0.0, max_length=60
     )
     return ModelConfig(**{**sizes, **changes})  # type: ignore[arg-type]
+
+
+def torch_translator(
+    models: Sequence[Transformer],
+    tokenizer: Tokenizer,
+    decode: DecodeConfig,
+    int8: bool = False,
+    weights: str = "the model",
+) -> Translator:
+    """Translate with models of this process, which no run folder holds."""
+    return Translator(PyTorchEngine(models, tokenizer, decode, int8, weights))
 
 
 @pytest.fixture(params=["post", "pre"])

@@ -15,8 +15,8 @@ from heed.checkpoint import read_all_tensors, read_manifest, write_checkpoint
 from heed.cli.main import main
 from heed.config import Config, build_config
 from heed.durable import MANIFEST, read_json, write_json, write_manifest
+from heed.engines.exported import checkpoint_path
 from heed.errors import CheckpointError, ConfigError, HeedError
-from heed.export.kept import checkpoint_path
 from heed.run import RunFolder
 from heed.text.tokenizer import Tokenizer
 from heed.training.learner import Learner
@@ -122,6 +122,37 @@ def test_names_of_tensors_do_not_command_the_terminal(run: Path, capfd: pytest.C
 # --- a config of another size ------------------------------------------------------------------------------
 
 
+def tell_of(run: Path, change: dict[str, Any]) -> None:
+    """Weights of the right model, and a config.json and manifest that tell of another one."""
+    settings = read_json(run / "config.json")
+    settings["model"] |= change
+    settings["train"] |= {"batch_tokens": 10**9, "micro_batch_tokens": 10**9}
+    write_json(run / "config.json", settings)
+    sign(run / STEP, model=settings["model"], config=settings)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"h": 1_024, "d_k": 65_536, "d_v": 65_536},
+        {"d_ff": 1_048_576},
+        {"d_model": 65_536},
+        {"encoder_layers": 1_000},
+        {"d_model": 65_536, "d_ff": 1_048_576, "decoder_layers": 1_000},
+        {"positions": "learned", "max_length": 100_000, "d_model": 65_536},
+    ],
+    ids=str,
+)
+@pytest.mark.timeout(60)
+def test_a_large_config_takes_no_memory(run: Path, change: dict[str, Any]) -> None:
+    """As large as a config may be: some of these would be petabytes."""
+    tell_of(run, change)
+    opened = RunFolder.open(run)
+    for refuse in (opened.load_model, opened.check_newest):
+        with pytest.raises(CheckpointError, match=r"does not fit .*config\.json: it has [\d,]+ weights"):
+            refuse()
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -131,30 +162,21 @@ def test_names_of_tensors_do_not_command_the_terminal(run: Path, capfd: pytest.C
         {"encoder_layers": 10**7},
         {"decoder_layers": 10**12},
         {"positions": "learned", "max_length": 10**12},
+        {"max_length": 10**11},
     ],
     ids=str,
 )
 @pytest.mark.timeout(60)
-def test_a_large_config_takes_no_memory(run: Path, change: dict[str, Any]) -> None:
-    """Weights of the right model, and a config.json and manifest that tell of a huge one."""
-    settings = read_json(run / "config.json")
-    settings["model"] |= change
-    settings["train"] |= {"batch_tokens": 10**13, "micro_batch_tokens": 10**13}
-    write_json(run / "config.json", settings)
-    sign(run / STEP, model=settings["model"], config=settings)
-    opened = RunFolder.open(run)
-    for refuse in (opened.load_model, opened.check_newest):
-        with pytest.raises(CheckpointError, match=r"does not fit .*config\.json: it has [\d,]+ weights"):
-            refuse()
+def test_a_larger_config_is_refused_by_name(run: Path, change: dict[str, Any]) -> None:
+    tell_of(run, change)
+    (name,) = change.keys() - {"d_k", "d_v", "positions"}
+    with pytest.raises(ConfigError, match=f"model.{name} = {change[name]}: must be at most"):
+        RunFolder.open(run)
 
 
 def test_a_huge_limit_takes_no_memory(run: Path) -> None:
     """Sines are computed as far as they are needed."""
-    settings = read_json(run / "config.json")
-    settings["model"]["max_length"] = 10**11
-    settings["train"] |= {"batch_tokens": 10**12, "micro_batch_tokens": 10**12}
-    write_json(run / "config.json", settings)
-    sign(run / STEP, model=settings["model"])
+    tell_of(run, {"max_length": 100_000})
     model = RunFolder.open(run).load_model()
     assert model.source_positions.table(5000).shape == (5000, 8)
 

@@ -17,7 +17,7 @@ from heed.run import RunFolder
 from tests.cli.conftest import COMMAND, ENVIRONMENT
 
 FOLDER = Path(__file__).parent / "old_run"
-# heed translate --model run --engine torch --scores, with one thread
+# heed translate --model run --scores, with one thread
 TRANSLATED = {"a b c": ("c a", -1.3164), "d d a": ("d a", -1.8075), "": ("", 0.0), "b a": ("a", -1.4645)}
 
 
@@ -94,10 +94,3 @@ def test_an_ended_run_has_no_need_of_its_text(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "has ended already, at step 300: there is nothing to do" in done.stderr
     assert "data.valid_source" in done.stderr
-
-
-def test_a_shortlist_does_without(folder: Path) -> None:
-    done = command(folder.parent / "elsewhere", "shortlist", "--model", "../home/run")
-    assert done.returncode == 0, done.stderr
-    assert "learnt from 120 pairs" in done.stdout
-    assert "not known: data.valid_source = 'valid.src': no such file here" in done.stderr

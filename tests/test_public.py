@@ -15,7 +15,7 @@ import heed
 from heed.text.tokenizer import Encoding
 from heed.training.loop import Outcome
 from heed.training.step import StepResult
-from heed.translator import PairScore
+from heed.translation import PairScore, SearchTrace, TracedCandidate
 
 ERRORS = {
     "CheckpointError",
@@ -168,7 +168,7 @@ def test_every_name_is_documented(name: str) -> None:
 @pytest.mark.parametrize(
     "thing",
     [heed.Translation, heed.Attention, heed.Sampling, heed.Config, heed.Translator, heed.Tokenizer, heed.Transformer]
-    + [PairScore, Encoding, Outcome, StepResult],
+    + [PairScore, SearchTrace, TracedCandidate, Encoding, Outcome, StepResult],
     ids=lambda thing: thing.__name__,
 )
 def test_every_attribute_is_documented(thing: type) -> None:

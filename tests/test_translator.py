@@ -6,6 +6,8 @@ import math
 import pickle
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -13,13 +15,14 @@ import pytest
 import torch
 
 from heed.config import DecodeConfig
-from heed.decode.sampling import Sampling
 from heed.errors import DecodeError
+from heed.kernels.library import library
 from heed.model.transformer import Transformer
+from heed.options import Sampling
 from heed.symbols import EOS, PAD
 from heed.text.normalize import normalize
-from heed.translator import Translator, load
-from tests.conftest import small_config
+from heed.translator import load
+from tests.conftest import small_config, torch_translator
 
 TEXTS = [
     "the quick brown fox",
@@ -45,7 +48,7 @@ def make_translator(tokenizer, seed=0, **settings):
     torch.manual_seed(seed)
     model = Transformer(small_config(max_length=40, **settings), len(tokenizer)).double().eval()
     model.embedding.weight.data *= 4
-    return Translator([model], tokenizer, DecodeConfig(extra_length=6, batch_tokens=60))
+    return torch_translator([model], tokenizer, DecodeConfig(extra_length=6, batch_tokens=60))
 
 
 @pytest.fixture
@@ -123,7 +126,7 @@ def test_score_is_the_probability_of_each_piece_multiplied(translator):
 
 def test_score_of_several_models_is_that_of_their_mean_probability(tokenizer):
     one, other = make_translator(tokenizer, 0), make_translator(tokenizer, 1)
-    both = Translator([*one.models, *other.models], tokenizer, one.decode)
+    both = torch_translator([*one.models, *other.models], tokenizer, one.decode)
     source, target = "the quick brown fox", "der schnelle Fuchs"
     gold = [*tokenizer.encode(target).ids, EOS]
     inputs = torch.tensor([[*tokenizer.encode(source).ids, EOS]]), torch.tensor([[PAD, *gold[:-1]]])
@@ -217,9 +220,9 @@ def test_reprs_are_short(translator):
         "Attention(source_pieces=['a'], target_pieces=['b'])"
     )
     size = len(translator.tokenizer)
-    assert repr(translator) == f"<Translator: 1 model, 2+2 layers of width 24, vocabulary of {size}, cpu>"
-    two = Translator(translator.models * 2, translator.tokenizer, translator.decode, int8=True)
-    assert repr(two) == f"<Translator: 2 models, 2+2 layers of width 24, vocabulary of {size}, cpu, int8>"
+    assert repr(translator) == f"<Translator: torch, 1 model, 2+2 layers of width 24, vocabulary of {size}, cpu>"
+    two = torch_translator(translator.models * 2, translator.tokenizer, translator.decode, int8=True)
+    assert repr(two) == f"<Translator: torch, 2 models, 2+2 layers of width 24, vocabulary of {size}, cpu, int8>"
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -245,6 +248,143 @@ def test_what_progress_raises_ends_the_translation(translator):
     assert len(translator.translate(TEXTS)) == len(TEXTS)
 
 
+# --- what a search tells ----------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_each_pieces_log_probability(translator, method):
+    """They are those of a plain pass of the model over the finished translation, and their sum is the whole's."""
+    (model,) = translator.models
+    for text, found in zip(TEXTS, translator.translate(TEXTS, **method), strict=True):
+        assert sum(found.log_probabilities) == pytest.approx(found.log_probability, abs=1e-5)
+        assert len(found.log_probabilities) == (len(found.pieces) + found.finished if text.strip() else 0)
+        if not found.pieces:
+            continue
+        ids = [translator.tokenizer._processor.piece_to_id(piece) for piece in found.pieces]
+        gold = [*ids, EOS] if found.finished else ids
+        source = translator.tokenizer.encode(text).ids
+        with torch.no_grad():
+            logits = model(torch.tensor([[*source, EOS]]), torch.tensor([[PAD, *gold[:-1]]]))
+        expected = logits[0].log_softmax(-1)[range(len(gold)), gold].tolist()
+        assert found.log_probabilities == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_log_probabilities_of_parts_and_alternatives(translator):
+    long = "the quick brown fox jumps over the lazy dog. " * 12
+    (whole,) = translator.translate([long], n_best=3)
+    for one in whole.alternatives:
+        assert one.cuts
+        assert sum(one.log_probabilities) == pytest.approx(one.log_probability, abs=1e-4)
+
+
+def sequences(trace):
+    """Every candidate's pieces, up to and including itself, by its place: step, number."""
+    before, found = [()], []
+    for step in trace.steps:
+        these = [(*before[one.parent], one.piece) for one in step]
+        found.append(list(zip(step, these, strict=True)))
+        before = [pieces for one, pieces in found[-1] if one.fate == "kept"]
+    return found
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("beam", [1, 4])
+def test_a_trace_holds_the_way_to_the_translation(translator, beam):
+    plain = translator.translate(TEXTS, beam=beam)
+    for text, one, found in zip(TEXTS, plain, translator.translate(TEXTS, beam=beam, trace=True), strict=True):
+        assert found == one and one.trace is None  # looking on changes nothing
+        if not text.strip():
+            assert found.trace is None
+            continue
+        steps = sequences(found.trace)
+        for number, step in enumerate(steps):
+            totals = [candidate.log_probability for candidate, _ in step]
+            assert totals == sorted(totals, reverse=True)
+            assert sum(candidate.fate == "kept" for candidate, _ in step) <= beam
+            for candidate, _ in step:
+                penalty = ((5 + number + 1) / 6) ** 0.6
+                assert candidate.score == pytest.approx(candidate.log_probability / penalty)
+        written = (*found.pieces, "</s>") if found.finished else tuple(found.pieces)
+        fate = "finished" if found.finished else "kept"
+        (last,) = [one for one, pieces in steps[len(written) - 1] if pieces == written and one.fate == fate]
+        assert last.log_probability == pytest.approx(found.log_probability, abs=1e-5)
+        for length in range(1, len(written)):
+            assert written[:length] in [pieces for one, pieces in steps[length - 1] if one.fate == "kept"]
+
+
+def test_a_trace_says_why_a_candidate_was_dropped(translator):
+    (found,) = translator.translate(["the quick brown fox"], beam=2, trace=True)
+    fates = [one.fate for step in found.trace.steps for one in step]
+    assert "pruned: not among the best 2 that continue" in fates
+    assert set(fates) <= {
+        *("kept", "finished", "pruned: not among the best 2 that continue"),
+        "ended, but not among the best 2",
+    }
+
+
+# --- searches that are ended -------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_a_deadline(translator, method):
+    with pytest.raises(DecodeError, match="the search did not finish within its time"):
+        translator.translate(TEXTS, seconds=0.0, **method)
+    assert translator.translate(TEXTS, seconds=600, **method) == translator.translate(TEXTS, **method)
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_a_search_is_cancelled(translator, method):
+    with pytest.raises(DecodeError, match="the search was cancelled"):
+        translator.translate(TEXTS, is_cancelled=lambda: True, **method)
+    expected = translator.translate(TEXTS, **method)
+    assert translator.translate(TEXTS, is_cancelled=lambda: False, **method) == expected
+
+
+def test_a_search_is_cancelled_on_its_way(translator):
+    asked = []
+
+    def after_three() -> bool:
+        asked.append(1)
+        return len(asked) > 3
+
+    with pytest.raises(DecodeError, match="the search was cancelled"):
+        translator.translate(["the quick brown fox"], is_cancelled=after_three)
+    assert len(asked) == 4
+    assert translator.translate([], seconds=0.0, is_cancelled=lambda: True) == []
+
+
+# --- several threads ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("int8", [False, True], ids=["float", "int8"])
+def test_several_threads_use_one_translator(tokenizer, int8):
+    """Each call's result is its own, though they share the models, the cores and the compiled decoder."""
+    if int8 and library() is None:
+        pytest.skip("no compiler")
+    made = make_translator(tokenizer)
+    texts = [[f"{text} {number}" for text in TEXTS[: 3 + number]] for number in range(4)]
+    methods = [METHODS[number % len(METHODS)] for number in range(4)]
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        alone = torch_translator([made.models[0].float()], tokenizer, made.decode, int8=int8)
+        expected = [alone.translate(some, **method) for some, method in zip(texts, methods, strict=True)]
+        shared, begin = torch_translator(alone.models, tokenizer, made.decode, int8=int8), threading.Barrier(4)
+
+        def work(number: int) -> list[object]:
+            begin.wait()
+            return [shared.translate(texts[number], **methods[number]) for _ in range(5)]
+
+        with ThreadPoolExecutor(4) as pool:
+            for found, one in zip(pool.map(work, range(4)), expected, strict=True):
+                assert found == [one] * 5
+    finally:
+        torch.set_num_threads(before)
+
+
 # --- other processes --------------------------------------------------------------------------------------
 
 
@@ -268,16 +408,17 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("int8", [False, True], ids=["float", "int8"])
 def test_a_used_translator_is_copied_and_pickled(tokenizer, int8):
     made = make_translator(tokenizer)
-    used = Translator([made.models[0].float()], tokenizer, made.decode, int8=int8)
+    used = torch_translator([made.models[0].float()], tokenizer, made.decode, int8=int8)
     expected = used.translate(TEXTS)
     for other in (pickle.loads(pickle.dumps(used)), copy.deepcopy(used), copy.copy(used)):
         assert other.translate(TEXTS) == expected
-    assert len(pickle.dumps(used)) == len(pickle.dumps(Translator(used.models, tokenizer, made.decode, int8=int8)))
+    fresh = torch_translator(used.models, tokenizer, made.decode, int8=int8)
+    assert len(pickle.dumps(used)) == len(pickle.dumps(fresh))
 
 
 def test_a_pool_of_spawned_processes_translates_the_same(tokenizer, tmp_path):
     made = make_translator(tokenizer)
-    used = Translator([made.models[0].float()], tokenizer, made.decode)
+    used = torch_translator([made.models[0].float()], tokenizer, made.decode)
     expected = [one.text for one in used.translate(TEXTS)]
     (tmp_path / "translator").write_bytes(pickle.dumps((used, TEXTS)))
     (tmp_path / "spawn.py").write_text(SPAWN, encoding="utf-8")
@@ -289,8 +430,8 @@ def test_a_pool_of_spawned_processes_translates_the_same(tokenizer, tmp_path):
 
 def test_an_ensemble_votes(tokenizer):
     one, other = make_translator(tokenizer, 0), make_translator(tokenizer, 1)
-    both = Translator([*one.models, *other.models], tokenizer, one.decode)
-    twice = Translator([*one.models, *one.models], tokenizer, one.decode)
+    both = torch_translator([*one.models, *other.models], tokenizer, one.decode)
+    twice = torch_translator([*one.models, *one.models], tokenizer, one.decode)
     texts = ["the quick brown fox", "dog", "der faule Hund"]
     assert [t.text for t in twice.translate(texts)] == [t.text for t in one.translate(texts)]
     votes = both.translate(texts, beam=1)
@@ -323,10 +464,10 @@ def test_a_character_of_more_pieces_than_learned_positions(tokenizer):
         for kind in ("sinusoidal", "learned")
     }
     for beam in (1, 2):
-        (found,) = Translator([models["sinusoidal"]], tokenizer, settings).translate(["\U0001f600"], beam=beam)
+        (found,) = torch_translator([models["sinusoidal"]], tokenizer, settings).translate(["\U0001f600"], beam=beam)
         assert len(found.source_pieces) == 5  # the mark of a word's beginning, and four bytes
         with pytest.raises(DecodeError, match="\U0001f600. is spelt in 5 pieces, .* learned positions for 3 only"):
-            Translator([models["learned"]], tokenizer, settings).translate(["dog", "\U0001f600"], beam=beam)
+            torch_translator([models["learned"]], tokenizer, settings).translate(["dog", "\U0001f600"], beam=beam)
 
 
 def test_the_shortest_limit_of_several_models(tokenizer):
@@ -334,7 +475,7 @@ def test_the_shortest_limit_of_several_models(tokenizer):
         Transformer(small_config(max_length=length, positions="learned"), len(tokenizer)).eval() for length in (40, 9)
     ]
     for several in (models, models[::-1]):
-        (found,) = Translator(several, tokenizer, DecodeConfig()).translate(["fox " * 12], beam=2)
+        (found,) = torch_translator(several, tokenizer, DecodeConfig()).translate(["fox " * 12], beam=2)
         assert found.cuts == ("space",)
 
 
@@ -345,7 +486,7 @@ def test_weights_that_are_not_finite_have_no_score(tokenizer, method, value, kin
     translator = make_translator(tokenizer)
     model = translator.models[0].to(kind)
     model.decoder[0].feed_forward.w_2.weight.data[0, 0] = value
-    translator = Translator([model], tokenizer, translator.decode, weights="runs/x")
+    translator = torch_translator([model], tokenizer, translator.decode, weights="runs/x")
     with pytest.raises(DecodeError, match="no finite score: the weights of runs/x are not finite"):
         translator.translate(["the quick brown fox"], **method)
     assert not math.isfinite(translator.score(["dog"], ["Hund"])[0].log_probability)
@@ -385,6 +526,7 @@ WRONG_TYPES = [
     ((["dog"],), {"alpha": "0.6"}, "alpha must be a number (float), not str: '0.6'"),
     ((["dog"],), {"n_best": 1.0}, "n_best must be a whole number (int), not float: 1.0"),
     ((["dog"],), {"first_number": None}, "first_number must be a whole number (int), not None"),
+    ((["dog"],), {"seconds": "5"}, "seconds must be a number (float), not str: '5'"),
     ((["dog"],), {"prefixes": "d"}, "prefixes must be a list of texts (str), not str: 'd'"),
     ((["dog"],), {"prefixes": [None]}, "prefixes[0] must be a text (str), not None"),
     ((["dog"],), {"sampling": 3}, "sampling must be a heed.Sampling, not int"),
@@ -403,8 +545,6 @@ def test_wrong_types_are_refused_elsewhere(translator):
         translator.score(["dog"], [None])
     with pytest.raises(TypeError, match=r"must be a text \(str\), not bytes: b'dog'"):
         translator.fits(b"dog")
-    with pytest.raises(TypeError, match="draft=small.as_draft_of"):
-        translator.translate(["dog"], draft=translator)
     with pytest.raises(TypeError, match=r"not str: '[x]{56}\.\.\.$"):
         translator.translate("x" * 100_000)
 
@@ -434,7 +574,7 @@ def test_load_refuses_wrong_types(paths, options, message):
 def test_a_model_of_another_vocabulary_is_refused(tokenizer):
     model = Transformer(small_config(), len(tokenizer) + 1)
     with pytest.raises(DecodeError, match="do not belong together"):
-        Translator([model], tokenizer, DecodeConfig())
+        torch_translator([model], tokenizer, DecodeConfig())
 
 
 def test_scoring_refuses_what_does_not_fit(translator):

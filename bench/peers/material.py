@@ -1,7 +1,6 @@
 """What the peers are given: the same text, pieces, batches and weights."""
 
 import json
-import shutil
 import subprocess
 import sys
 from dataclasses import asdict, replace
@@ -16,12 +15,12 @@ from heed.data.batch import Batch, make_batch
 from heed.data.batching import BatchPlan
 from heed.data.corpus import ParallelText
 from heed.data.prepare import prepare
-from heed.export.kept import open_engine
 from heed.model.size import update_operations
 from heed.model.transformer import Transformer
 from heed.run import RunFolder
 from heed.symbols import EOS, N_SPECIAL, PAD
 from heed.text.tokenizer import Tokenizer
+from heed.translator import load
 
 VOCABULARY = 8_000
 SEED = 1
@@ -94,8 +93,7 @@ def translation_job(
     else:
         test = [data / "multi30k" / f"test_2016_flickr.{ending}" for ending in ("en", "de")]
         sources, references = (path.read_text(encoding="utf-8").splitlines()[:sentences] for path in test)
-        # Exports are made in it, and it is somebody's.
-        run = Path(shutil.copytree(run, folder / "run", ignore=shutil.ignore_patterns("data", "export", "lock")))
+        run = run.resolve()  # the peers run in another folder
     (folder / "sources.txt").write_text("".join(f"{line}\n" for line in sources), encoding="utf-8")
     for name, options in (
         ("huggingface", ["--to", "huggingface"]),
@@ -105,7 +103,7 @@ def translation_job(
         export = [sys.executable, "-m", "heed", "export", "--model", run, "--out", folder / name, *options]
         subprocess.run(export, check=True, capture_output=True)
     for int8 in (False, True):
-        open_engine(run, int8=int8)  # its export is made on first use, and must not count as the engine's memory
+        load(run, int8=int8, engine="ctranslate2")  # made on first use: must not count as the engine's memory
     config = RunFolder.open(run).config
     return {
         "folder": str(folder),

@@ -174,8 +174,8 @@ def translating(job: dict[str, Any], rounds: int, running: Running) -> Table:
     if not exact:
         columns["bleu"] = ("BLEU", "{:.2f}")
     notes = [
-        "heed by `heed.load(run).translate(texts)`; its engine by `heed.export.kept.open_engine`. Ratios are of "
-        "the same precision.",
+        "heed by `heed.load(run).translate(texts)`; its CTranslate2 engine by "
+        '`heed.load(run, engine="ctranslate2")`. Ratios are of the same precision.',
         "CTranslate2 from `heed export --to ctranslate2`: many sentences by two workers of one thread, at most 32 "
         "together.",
         "HF generate from `heed export --to huggingface`: batches of 64 of similar length, early stopping.",

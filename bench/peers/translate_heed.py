@@ -1,22 +1,17 @@
-"""heed by its public interface; with "engine" as argument, through CTranslate2 in torch's place; "int8": of 8 bits."""
+"""heed by its public interface; with "ctranslate2" as argument, by that engine; with "int8", in 8 bits."""
 
 import sys
-from pathlib import Path
 
 from translating import take_turns
 from turns import read_job
 
+import heed
+from heed.allocator import keep_freed_memory
+
 job = read_job()
-if "engine" in sys.argv[2:]:
-    from heed.export.kept import open_engine
-
-    translator = open_engine(Path(job["run"]), int8="int8" in sys.argv[2:])
-else:
-    import heed
-    from heed.allocator import keep_freed_memory
-
-    keep_freed_memory()  # as `heed translate` does
-    translator = heed.load(job["run"], int8="int8" in sys.argv[2:])
+keep_freed_memory()  # as `heed translate` does
+engine = "ctranslate2" if "ctranslate2" in sys.argv[2:] else "torch"
+translator = heed.load(job["run"], int8="int8" in sys.argv[2:], engine=engine)
 
 
 def translate(texts, beam):

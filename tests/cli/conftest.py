@@ -3,17 +3,20 @@
 import os
 import pty
 import random
+import shutil
 import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fcntl import ioctl
 from pathlib import Path
 
 import pytest
 
+from heed.kernels.library import library
 from tests.processes import Started
 
 COMMAND = str(Path(sys.executable).with_name("heed"))
@@ -74,6 +77,13 @@ def started(*arguments: object, **streams: object) -> Started[bytes]:
     return Started([COMMAND, *map(str, arguments)], env=ENVIRONMENT, **pipes)  # type: ignore[call-overload]
 
 
+def without_ctranslate2(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run the command as where CTranslate2 is not installed."""
+    script = "import sys; sys.modules['ctranslate2'] = None; from heed.cli.main import main; sys.exit(main({}))"
+    command = [sys.executable, "-c", script.format([*map(str, arguments)])]
+    return subprocess.run(command, input="a b\n", capture_output=True, text=True, env=ENVIRONMENT, timeout=120)
+
+
 def on_a_terminal(*arguments: object) -> list[str]:
     """Run the command, which must succeed, and return the lines that a terminal of 80 columns would show."""
     ours, theirs = pty.openpty()
@@ -106,6 +116,37 @@ def write_lines(path: Path, lines: list[str]) -> Path:
 def letters(seed: int, n: int) -> list[str]:
     chance = random.Random(seed)
     return [" ".join(chance.choices("abcd", k=chance.randint(2, 6))) for _ in range(n)]
+
+
+@contextmanager
+def own_cache(folder: Path) -> Iterator[Path]:
+    """Here, and in commands that are started: exports are kept in this folder, and kernels need no compiling."""
+    (folder / "heed").mkdir(mode=0o700, parents=True)
+    if (compiled := library()) is not None and Path(compiled._name).exists():
+        shutil.copy2(compiled._name, folder / "heed")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        patch.setitem(ENVIRONMENT, "XDG_CACHE_HOME", str(folder))
+        yield folder
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Iterator[Path]:
+    with own_cache(tmp_path / "cache") as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def module_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """For tests that use CTranslate2, and do not mind that others have."""
+    with own_cache(tmp_path_factory.mktemp("caches") / "cache") as folder:
+        yield folder
+
+
+def exports(cache: Path) -> list[Path]:
+    """What was exported, in this cache folder, hidden folders too."""
+    folder = cache / "heed" / "exports"
+    return sorted(path for path in folder.iterdir() if path.is_dir()) if folder.exists() else []
 
 
 @pytest.fixture(scope="session")

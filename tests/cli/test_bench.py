@@ -96,6 +96,7 @@ def test_operations_are_those_torch_counts() -> None:
 # --- translating ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("module_cache")
 def test_translating(trained: Trained, tmp_path: Path) -> None:
     text = write_lines(tmp_path / "in", [*letters(3, 30), "", "  "])
     request = ["bench", "translate", "--model", trained.path, "--input", text, "--rounds", 2, "--single", 7]
@@ -116,6 +117,7 @@ def test_translating(trained: Trained, tmp_path: Path) -> None:
     fits_the_page(heed(*request), trained.path, text)
 
 
+@pytest.mark.usefixtures("module_cache")
 def test_torch_keeps_its_threads_beside_ctranslate2(trained: Trained) -> None:
     """CTranslate2 sets the number for the whole process, and torch would be measured with one."""
     before = torch.get_num_threads()
@@ -127,6 +129,7 @@ def test_torch_keeps_its_threads_beside_ctranslate2(trained: Trained) -> None:
         torch.set_num_threads(before)
 
 
+@pytest.mark.usefixtures("module_cache")
 def test_translating_the_runs_own_validation_text(trained: Trained, corpus: Path) -> None:
     result = found(heed("bench", "translate", "--model", trained.path, "--rounds", 1, "--single", 1, "--json"))
     assert (result["text"], result["sentences"]) == (str(corpus / "valid.src"), 12)

@@ -75,7 +75,7 @@ def test_every_verb_has_its_file() -> None:
     folder = Path(heed.__file__).parent / "cli"
     assert {file.stem for file in folder.glob("*.py")} == {
         *(name.replace("-", "_") for name in VERBS),
-        *("__init__", "main", "output", "progress", "startup", "terminal", "usage"),
+        *("__init__", "main", "output", "progress", "search", "startup", "terminal", "usage"),
     }
 
 
@@ -104,7 +104,7 @@ def test_the_command_and_the_module_are_one() -> None:
         ("export --max-steps 5", "heed export: unknown option --max-steps"),
         ("translate --model M in.txt", "heed translate: in.txt: not expected here; use --input in.txt"),
         ("doctor --source a.en a.de", "heed doctor: a.de: not expected here; use --target a.de"),
-        ("shortlist --model M x", "heed shortlist: x: not expected here; it belongs to no option"),
+        ("demo x", "heed demo: x: not expected here; it belongs to no option"),
         ("train a.toml b.toml", "heed train: b.toml: not expected here; only config comes without an option"),
         ("trian", 'heed: unknown command "trian"; did you mean train?'),
         ("trian --source x", 'heed: unknown command "trian"; did you mean train?'),

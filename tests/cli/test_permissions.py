@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import COMMAND, ENVIRONMENT, Done
+from tests.cli.conftest import COMMAND, ENVIRONMENT, Done, exports
 
 # Root may write anywhere, by a right that can be given up.
 _RIGHTS = "-dac_override,-dac_read_search,-fowner"
@@ -38,11 +38,12 @@ def heed(folder: Path, *words: str, **environment: str) -> Done:
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def test_translate(folder: Path) -> None:
-    done = heed(folder, "translate", "--model", "run")
-    assert (done.code, done.out) == (0, "a\n")
-    said = "CTranslate2 cannot be used (run/export: cannot be written (Permission denied)); translating with torch\n"
-    assert done.err == said
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+def test_translate(folder: Path, cache: Path, engine: str) -> None:
+    """It writes nothing into a run folder."""
+    done = heed(folder, "translate", "--model", "run", "--engine", engine)
+    assert (done.code, done.out, done.err) == (0, "a\n", "")
+    assert len(exports(cache)) == (engine == "ctranslate2")
 
 
 def test_prepare(folder: Path) -> None:

@@ -57,7 +57,7 @@ def test_gzip_is_read_whatever_its_name(
 
 def test_gzip_on_standard_input(trained: Trained) -> None:
     text = "a b c\n\nd d\n"
-    translate = ["translate", "--model", trained.path, "--engine", "torch"]
+    translate = ["translate", "--model", trained.path]
     plain, packed = heed(*translate, given=text), heed(*translate, given=gzip.compress(text.encode()))
     assert (packed.code, packed.out) == (0, plain.out)
     assert len(plain.lines) == 3

@@ -30,12 +30,11 @@ json.dump([sum(amid_import), "torch" in sys.modules, gc.isenabled(), gc.get_free
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["translate", "--engine", "torch", "--model", "none"],
+        ["translate", "--model", "none"],
         ["evaluate", "--model", "none", "--source", "none", "--reference", "none"],
         ["train", "--resume", "none"],
         ["train", "--preset", "tiny", "--source", "none", "--target", "none", "--out", "run"],
         ["export", "--model", "none", "--to", "ctranslate2", "--out", "exported"],
-        ["shortlist", "--model", "none"],
         ["bench", "translate", "--model", "none"],
     ],
     ids=lambda words: " ".join(words[:2]),

@@ -99,6 +99,18 @@ def test_many_lines_come_back_in_order(trained: Trained, translator: Translator)
     assert done.lines == [one.text for one in reversed(backwards)]
 
 
+def test_a_line_is_translated_the_same_in_a_small_and_in_a_large_file(trained: Trained, tmp_path: Path) -> None:
+    """Whatever translates it: that does not depend on how much there is to do."""
+    lines = letters(9, 20)
+    small = write_lines(tmp_path / "small", lines)
+    large = write_lines(tmp_path / "large", [*lines, *letters(4, 1_300), *lines])
+    alone, among = (heed("translate", "--model", trained.path, "--input", path) for path in (small, large))
+    assert alone.code == among.code == 0, among.err
+    assert len(among.lines) == 1_340
+    assert alone.lines == among.lines[:20] == among.lines[-20:]
+    assert len(set(alone.lines)) > 1
+
+
 def test_no_input_is_no_output(trained: Trained) -> None:
     done = heed("translate", "--model", trained.path)
     assert (done.code, done.out, done.err) == (0, "", "")
@@ -106,12 +118,12 @@ def test_no_input_is_no_output(trained: Trained) -> None:
 
 @pytest.mark.usefixtures("threads")
 def test_blank_lines_alone(trained: Trained, tmp_path: Path) -> None:
-    done = heed("translate", "--model", trained.path, "--engine", "torch", given="\n \n\n")
+    done = heed("translate", "--model", trained.path, given="\n \n\n")
     assert (done.code, done.out, done.err) == (0, "\n\n\n", "")
     source = write_lines(tmp_path / "in", ["", "\u2028"])
     for options in (["--greedy"], ["--sample"]):
-        assert translated(tmp_path, trained.path, source, "--engine", "torch", *options) == ["", ""]
-    found = translated(tmp_path, trained.path, source, "--engine", "torch", "--n-best", 2)
+        assert translated(tmp_path, trained.path, source, *options) == ["", ""]
+    found = translated(tmp_path, trained.path, source, "--n-best", 2)
     assert found == ["1\t0.0000\t", "2\t0.0000\t"]
 
 
@@ -204,8 +216,7 @@ def test_n_best(trained: Trained, source: Path, tmp_path: Path, translator: Tran
 
 def test_scores(trained: Trained, source: Path, tmp_path: Path, translator: Translator) -> None:
     plain = translated(tmp_path, trained.path, source)
-    # CTranslate2's scores are a little higher: it rules PAD and UNK out before the softmax.
-    scored = [line.split("\t") for line in translated(tmp_path, trained.path, source, "--scores", "--engine", "torch")]
+    scored = [line.split("\t") for line in translated(tmp_path, trained.path, source, "--scores")]
     assert [text for _, text in scored] == plain
     lines = source.read_text().splitlines()
     # The score is what forced decoding finds, divided by ((5 + length) / 6)^0.6.
@@ -339,7 +350,7 @@ def test_portions_change_nothing(
 
 
 def test_an_ensemble(trained: Trained, second: Trained, source: Path, tmp_path: Path) -> None:
-    one, two = (translated(tmp_path, run.path, source, "--scores", "--engine", "torch") for run in (trained, second))
+    one, two = (translated(tmp_path, run.path, source, "--scores") for run in (trained, second))
     both = translated(tmp_path, trained.path, source, "--model", second.path, "--scores")
     swapped = translated(tmp_path, second.path, source, "--model", trained.path, "--scores")
     assert both == swapped
@@ -390,24 +401,27 @@ def test_a_missing_run_folder(tmp_path: Path) -> None:
 
 @pytest.fixture
 def copy(trained: Trained, tmp_path: Path) -> Path:
-    shutil.copytree(trained.path, tmp_path / "copy", ignore=shutil.ignore_patterns("export"))
-    return tmp_path / "copy"
+    return Path(shutil.copytree(trained.path, tmp_path / "copy"))
 
 
-def test_a_damaged_run_folder(copy: Path) -> None:
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+def test_a_damaged_run_folder(copy: Path, cache: Path, engine: str) -> None:
     best = json.loads((copy / "best.json").read_text())["checkpoint"]
     file = copy / "checkpoints" / best / "model.safetensors"
     content = bytearray(file.read_bytes())
     content[-7] ^= 1
     file.write_bytes(content)
-    refused(heed("translate", "--model", copy), f"{file}: damaged: its checksum is not the one in manifest.json")
+    done = heed("translate", "--model", copy, "--engine", engine)
+    refused(done, f"{file}: damaged: its checksum is not the one in manifest.json")
 
 
-def test_the_vocabulary_of_another_run(copy: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
+def test_the_vocabulary_of_another_run(copy: Path, cache: Path, engine: str) -> None:
     from heed.text.tokenizer import Tokenizer
 
     (copy / "tokenizer.model").write_bytes(Tokenizer.learn(["v w x y z"] * 9, 300).model)
-    refused(heed("translate", "--model", copy), "was trained with another vocabulary than", "tokenizer.model")
+    done = heed("translate", "--model", copy, "--engine", engine)
+    refused(done, "was trained with another vocabulary than", "tokenizer.model")
 
 
 @pytest.mark.parametrize(
@@ -421,7 +435,7 @@ def test_the_vocabulary_of_another_run(copy: Path, tmp_path: Path) -> None:
         (["--beam", "1000000000000"], 2, "--beam must be from 1 to 1,000, not 1000000000000"),
         (["--alpha", "nan"], 2, "--alpha must be from 0 to 10, not nan"),
         (["--alpha", "inf"], 2, "--alpha must be from 0 to 10, not inf"),
-        (["--alpha", "1e308", "--engine", "torch"], 2, "--alpha must be from 0 to 10, not 1e+308"),
+        (["--alpha", "1e308"], 2, "--alpha must be from 0 to 10, not 1e+308"),
         (["--sample", "--temperature", "0"], 2, "--temperature must be from 0.001 to 1,000, not 0"),
         (["--sample", "--temperature", "1e-300"], 2, "--temperature must be from 0.001 to 1,000, not 1e-300"),
         (["--sample", "--top-k", "-1"], 2, "--top-k must be at least 1, or 0 for all, not -1"),
@@ -487,10 +501,10 @@ def test_a_prefix_longer_than_the_models_limit(trained: Trained, source: Path, t
 
 @pytest.mark.parametrize(
     ("engine", "method"),
-    [("auto", "--sample"), *((engine, f"--beam={n}") for engine in ("auto", "torch", "ctranslate2") for n in (1, 4))],
+    [("torch", "--sample"), *((engine, f"--beam={n}") for engine in ("torch", "ctranslate2") for n in (1, 4))],
 )
 def test_weights_that_are_not_finite(
-    copy: Path, source: Path, capsys: pytest.CaptureFixture[str], engine: str, method: str
+    copy: Path, cache: Path, source: Path, capsys: pytest.CaptureFixture[str], engine: str, method: str
 ) -> None:
     best = copy / "checkpoints" / json.loads((copy / "best.json").read_text())["checkpoint"]
     tensors, info = read_all_tensors(best), read_manifest(best)
@@ -706,6 +720,6 @@ def test_the_help_fits_eighty_columns(monkeypatch: pytest.MonkeyPatch, capsys: p
         build_parser().parse_args(["translate", "--help"])
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
-    groups = ["model, input and output:", "search:", "sampling:", "output format:", "engine:", "expert:", "examples:"]
+    groups = ["model, input and output:", "search:", "sampling:", "output format:", "engine:", "examples:"]
     places = [out.index(f"\n{group}\n") for group in groups]
     assert places == sorted(places)

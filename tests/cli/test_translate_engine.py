@@ -11,162 +11,57 @@ import pytest
 
 from heed.cli.main import main
 from heed.lock import FolderLock
-from tests.cli.conftest import ENVIRONMENT, Trained, heed, letters, write_lines
+from tests.cli.conftest import (
+    ENVIRONMENT,
+    Trained,
+    TrainRun,
+    exports,
+    heed,
+    letters,
+    without_ctranslate2,
+    write_lines,
+)
+
+CTRANSLATE2 = ["--engine", "ctranslate2"]
 
 
-@pytest.fixture
-def run(trained: Trained, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(trained.path, tmp_path / "run", ignore=shutil.ignore_patterns("export")))
+@pytest.fixture(scope="session")
+def learnt(train_run: TrainRun) -> Path:
+    """A run that knows what it writes: the minute model's guesses are near equals; rounding may decide."""
+    return train_run(train__max_steps=400, train__warmup_steps=60, train__learning_rate_factor=1.0).path
 
 
-def exports(run: Path) -> list[str]:
-    return sorted(path.name for path in (run / "export").iterdir()) if (run / "export").exists() else []
+# --- torch, the default -----------------------------------------------------------------------------------
 
 
-def test_by_default_ctranslate2_translates_and_torch_is_not_loaded(run: Path) -> None:
+def loaded(run: Path, *options: str) -> str:
+    """The exit code, and whether torch and ctranslate2 were imported."""
     script = (
         "import sys; from heed.cli.main import main\n"
-        f"code = main(['translate', '--model', {str(run)!r}])\n"
+        f"code = main({['translate', '--model', str(run), *options]!r})\n"
         "print(code, 'torch' in sys.modules, 'ctranslate2' in sys.modules)"
     )
-    ends = []
-    for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-c", script], input="a b\n", capture_output=True, text=True, env=ENVIRONMENT, check=True
-        )
-        ends.append(done.stdout.splitlines()[-1])
-    assert ends == ["0 True True", "0 False True"]  # torch makes the export, once
-    assert exports(run) == ["ctranslate2-float32"]
-
-
-def test_eight_bits_beside_whole_weights(run: Path) -> None:
-    given = "".join(f"{line}\n" for line in letters(5, 60))
-    whole, eighth, again = (
-        heed("translate", "--model", run, "--scores", *options, given=given) for options in ([], ["--int8"], [])
+    done = subprocess.run(
+        [sys.executable, "-c", script], input="a b\n", capture_output=True, text=True, env=ENVIRONMENT, check=True
     )
-    assert whole.code == eighth.code == 0, eighth.err
-    assert whole.out == again.out  # both exports are kept
-    assert exports(run) == ["ctranslate2-float32", "ctranslate2-int8"]
-    files = [run / "export" / name / "model.bin" for name in exports(run)]
-    assert b"weight_scale" not in files[0].read_bytes() and b"weight_scale" in files[1].read_bytes()
-    scores = [[float(line.split("\t")[0]) for line in done.lines] for done in (whole, eighth)]
-    assert scores[0] != scores[1]  # really other weights
-    assert statistics.median(abs(one - other) for one, other in zip(*scores, strict=True)) < 0.5  # not in kind
+    return done.stdout.splitlines()[-1]
 
 
-def test_eight_bits_by_torch(run: Path) -> None:
-    """Where CTranslate2 is not wanted, or cannot do what is asked: nothing is exported."""
+def test_by_default_torch_translates_and_nothing_is_exported(trained: Trained, cache: Path) -> None:
+    assert loaded(trained.path) == "0 True False"
+    assert exports(cache) == []
+
+
+def test_eight_bits_by_torch(trained: Trained, cache: Path) -> None:
     whole, eighth = (
-        heed("translate", "--model", run, "--engine", "torch", "--scores", *options, given="a b c\nd c\n")
+        heed("translate", "--model", trained.path, "--scores", *options, given="a b c\nd c\n")
         for options in ([], ["--int8"])
     )
     scores = [[float(line.split("\t")[0]) for line in done.lines] for done in (whole, eighth)]
     assert scores[0] != scores[1]  # really other weights
     assert max(abs(one - other) for one, other in zip(*scores, strict=True)) < 0.5  # not in kind
-    assert heed("translate", "--model", run, "--int8", "--sample", given="a b c\n").code == 0
-    assert exports(run) == []
-
-
-def test_while_another_process_makes_the_export(run: Path) -> None:
-    beside = run / "export" / ".ctranslate2-float32.new"
-    beside.mkdir(parents=True)
-    with FolderLock.acquire(beside):
-        auto, torch = (
-            heed("translate", "--model", run, *options, given="a b\n") for options in ([], ["--engine", "torch"])
-        )
-        asked_for = heed("translate", "--model", run, "--engine", "ctranslate2", given="a b\n")
-    assert (auto.code, auto.out) == (0, torch.out)
-    assert "another process is making it" in auto.err and auto.err.endswith("translating with torch\n")
-    assert torch.err == ""
-    assert asked_for.code == 1 and asked_for.out == ""
-
-
-def test_a_folder_that_is_none_is_complained_of_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["translate", "--model", str(tmp_path / "none")]) == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"heed translate: {tmp_path / 'none'}: no such run folder")
-
-
-def test_evaluation_says_who_translated(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    source = write_lines(tmp_path / "s", letters(6, 20))
-    reference = write_lines(tmp_path / "r", [line[::-1] for line in letters(6, 20)])
-    request = ["evaluate", "--model", run, "--source", source, "--reference", reference, "--json", "--resamples", 0]
-    found = {}
-    for name, options in {
-        "torch": ["--engine", "torch"],
-        "whole": ["--engine", "ctranslate2"],
-        "auto": [],
-        "eighth": ["--int8"],
-    }.items():
-        out = tmp_path / name
-        assert main([*map(str, request), *options, "--output", str(out)]) == 0
-        result = json.loads(capsys.readouterr().out)
-        signatures = {one["signature"].split("|engine:")[1] for one in result["scores"]}
-        found[name] = (signatures, result["perplexity"], out.read_text(encoding="utf-8"))
-    assert found["torch"][0] == {"torch"}
-    assert found["whole"][0] == found["auto"][0] == {"ctranslate2"}
-    assert found["eighth"][0] == {"ctranslate2|weights:int8"}
-    assert len({perplexity for _, perplexity, _ in found.values()}) == 1  # torch's, with whole weights
-    assert found["torch"][2] == found["whole"][2] == found["auto"][2]
-    assert exports(run) == ["ctranslate2-float32", "ctranslate2-int8"]
-
-
-@pytest.mark.parametrize("beam", [1, 4])
-def test_guessing_ahead_changes_nothing(run: Path, tmp_path: Path, beam: int) -> None:
-    phrases = tmp_path / "phrases.txt"
-    phrases.write_text("c b a\nb a\nd d c\n", encoding="utf-8")
-    asked = ["translate", "--model", run, "--beam", beam, "--n-best", beam]
-    plain = heed(*asked, "--engine", "torch", given="a b c\n")
-    for options in (["--phrases", phrases], ["--draft", run]):
-        ahead = heed(*asked, *options, given="a b c\n")
-        assert (ahead.code, ahead.out) == (0, plain.out)
-
-
-def test_guesses_that_cannot_be_are_refused(run: Path, trained: Trained, tmp_path: Path) -> None:
-    phrases = tmp_path / "phrases.txt"
-    phrases.write_text("c b a\n", encoding="utf-8")
-    for options, said in [
-        (["--phrases", phrases, "--draft", run], "give one of them"),
-        (["--phrases", phrases, "--sample"], "--phrases does not go with --sample"),
-        (["--draft", run, "--engine", "ctranslate2"], "cannot guess ahead by --draft"),
-        (["--draft", tmp_path], str(tmp_path)),
-    ]:
-        refused = heed("translate", "--model", run, *options, given="a b c\n")
-        assert refused.code != 0 and said in refused.err, refused.err
-
-
-@pytest.mark.parametrize("by", ["file", "redirection"])
-def test_much_text_goes_to_torch(run: Path, tmp_path: Path, by: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unless CTranslate2 is asked for. The lines are the same."""
-    source = write_lines(tmp_path / "s", letters(6, 20))
-    outputs = []
-    for much, options, expected in (
-        (0, ["--engine", "ctranslate2"], ["ctranslate2-float32"]),
-        (0, [], []),
-        (1e300, [], ["ctranslate2-float32"]),
-    ):
-        shutil.rmtree(run / "export", ignore_errors=True)
-        monkeypatch.setattr("heed.cli.translate._MUCH", much)
-        out = tmp_path / "out"
-        with open(source, encoding="utf-8") as lines:
-            monkeypatch.setattr("sys.stdin", lines)
-            named = ["--input", str(source)] if by == "file" else []
-            assert main(["translate", "--model", str(run), "--output", str(out), *named, *options]) == 0
-        assert exports(run) == expected
-        outputs.append(out.read_text(encoding="utf-8"))
-    assert outputs[0] == outputs[1] == outputs[2] != ""
-
-
-def test_without_kernels_much_text_stays_with_ctranslate2(run: Path, tmp_path: Path) -> None:
-    source = write_lines(tmp_path / "s", letters(6, 20))
-    script = (
-        "from heed.cli import translate; translate._MUCH = 0\n"
-        "from heed.cli.main import main\n"
-        f"main(['translate', '--model', {str(run)!r}, '--input', {str(source)!r}])"
-    )
-    environment = {**ENVIRONMENT, "HEED_KERNELS": "off"}
-    subprocess.run([sys.executable, "-c", script], capture_output=True, env=environment, check=True)
-    assert exports(run) == ["ctranslate2-float32"]
+    assert heed("translate", "--model", trained.path, "--int8", "--sample", given="a b c\n").code == 0
+    assert exports(cache) == []
 
 
 @pytest.mark.parametrize(
@@ -177,11 +72,158 @@ def test_without_kernels_much_text_stays_with_ctranslate2(run: Path, tmp_path: P
     ],
     ids=["switched off", "no compiler"],
 )
-def test_8_bits_with_torch_need_the_kernels(run: Path, environment: dict[str, str], reason: str) -> None:
-    command = [sys.executable, "-m", "heed", "translate", "--model", str(run), "--engine", "torch", "--int8"]
+def test_8_bits_with_torch_need_the_kernels(trained: Trained, environment: dict[str, str], reason: str) -> None:
+    command = [sys.executable, "-m", "heed", "translate", "--model", str(trained.path), "--int8"]
     done = subprocess.run(
         command, input="a b\n", capture_output=True, env={**ENVIRONMENT, **environment}, text=True, timeout=120
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert f"8-bit weights with torch need heed's C kernels, but {reason}" in done.stderr
     assert "--engine ctranslate2" in done.stderr
+
+
+def test_a_folder_that_is_none_is_complained_of_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for options in ([], CTRANSLATE2):
+        assert main(["translate", "--model", str(tmp_path / "none"), *options]) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"heed translate: {tmp_path / 'none'}: no such run folder")
+
+
+def test_no_engine_of_another_name(trained: Trained) -> None:
+    done = heed("translate", "--model", trained.path, "--engine", "auto")
+    assert done.code == 2 and "invalid choice: 'auto'" in done.err
+
+
+# --- CTranslate2 ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("module_cache")
+@pytest.mark.parametrize("options", [[], ["--greedy"], ["--n-best", "2"], ["--json"]], ids=" ".join)
+def test_the_same_lines_as_torch(learnt: Path, options: list[str]) -> None:
+    lines = [*letters(9, 12), "", "a b " * 40, "  ", "d"]
+    given = "\n".join(lines)
+    found, expected = (
+        heed("translate", "--model", learnt, "--engine", engine, *options, given=given)
+        for engine in ("ctranslate2", "torch")
+    )
+    assert found.code == expected.code == 0, found.err
+    assert found.err == expected.err  # the long line's parts, unfinished translations
+    if options == ["--json"]:
+        both = [[json.loads(line) for line in done.lines] for done in (found, expected)]
+        for one, other in zip(*both, strict=True):
+            assert one.keys() == other.keys()
+            for key in ("score", "log_probability"):
+                assert one.pop(key) == pytest.approx(other.pop(key), rel=0.01, abs=0.01)
+            assert one == other
+    else:
+        texts = [[line.split("\t")[-1] for line in done.lines] for done in (found, expected)]
+        assert texts[0] == texts[1]
+
+
+def test_torch_is_not_loaded_once_the_export_is_there(trained: Trained, cache: Path) -> None:
+    assert [loaded(trained.path, *CTRANSLATE2) for _ in range(2)] == ["0 True True", "0 False True"]
+    assert len(exports(cache)) == 1
+
+
+def test_eight_bits_beside_whole_weights(trained: Trained, cache: Path) -> None:
+    given = "".join(f"{line}\n" for line in letters(5, 60))
+    whole, eighth, again = (
+        heed("translate", "--model", trained.path, *CTRANSLATE2, "--scores", *options, given=given)
+        for options in ([], ["--int8"], [])
+    )
+    assert whole.code == eighth.code == 0, eighth.err
+    assert whole.out == again.out  # both exports are kept
+    has_scales = [b"weight_scale" in (folder / "model.bin").read_bytes() for folder in exports(cache)]
+    assert sorted(has_scales) == [False, True]
+    scores = [[float(line.split("\t")[0]) for line in done.lines] for done in (whole, eighth)]
+    assert scores[0] != scores[1]  # really other weights
+    assert statistics.median(abs(one - other) for one, other in zip(*scores, strict=True)) < 0.5  # not in kind
+
+
+def test_while_another_process_makes_the_export(trained: Trained, cache: Path) -> None:
+    assert heed("translate", "--model", trained.path, *CTRANSLATE2, given="a b\n").code == 0
+    (folder,) = exports(cache)
+    shutil.rmtree(folder)
+    beside = folder.with_name(f".{folder.name}.new")
+    beside.mkdir()
+    with FolderLock.acquire(beside):
+        asked_for, torch = (
+            heed("translate", "--model", trained.path, *options, given="a b\n") for options in (CTRANSLATE2, [])
+        )
+    assert asked_for.code == 1 and asked_for.out == ""
+    assert "another process is making it" in asked_for.err
+    assert (torch.code, len(torch.lines), torch.err) == (0, 1, "")
+
+
+BEYOND: dict[str, tuple[list[str], str]] = {
+    "sampling": (["--sample"], "it would draw other samples"),
+    "prefixes": (["--prefixes"], "it does not force prefixes piece by piece"),
+    "ensemble": (["--model"], "it has no ensembles"),
+}
+
+
+@pytest.mark.parametrize("case", BEYOND)
+def test_what_it_cannot_do_is_refused_and_done_by_torch(
+    trained: Trained, cache: Path, tmp_path: Path, case: str
+) -> None:
+    options, reason = BEYOND[case]
+    (tmp_path / "prefixes").write_text("b\n")
+    values: list[object] = {"sampling": [], "prefixes": [tmp_path / "prefixes"], "ensemble": [trained.path]}[case]
+    request = ["translate", "--model", trained.path, *options, *values]
+    refused = heed(*request, *CTRANSLATE2, given="a b\n")
+    assert refused.code == 2 and reason in refused.err and refused.out == ""
+    assert "use engine torch, the default" in refused.err
+    assert exports(cache) == []  # refused before anything is loaded or made
+    done = heed(*request, given="a b\n")
+    assert (done.code, len(done.lines)) == (0, 1), done.err
+    assert "ctranslate2" not in done.err and exports(cache) == []
+
+
+def test_where_no_export_can_be_written(trained: Trained, cache: Path) -> None:
+    (cache / "heed" / "exports").write_text("in the way")
+    refused = heed("translate", "--model", trained.path, *CTRANSLATE2, given="a b\n")
+    assert refused.code == 1 and refused.out == ""
+    assert refused.err == f"heed translate: {cache}/heed/exports: cannot be written (File exists)\n"
+
+
+def test_where_it_is_not_installed(trained: Trained, cache: Path) -> None:
+    request = ("translate", "--model", trained.path)
+    refused = without_ctranslate2(*request, *CTRANSLATE2)
+    assert refused.returncode == 2 and "pip install 'heed[ctranslate2]'" in refused.stderr
+    done = without_ctranslate2(*request)
+    assert done.returncode == 0 and done.stdout == heed(*request, given="a b\n").out
+    assert exports(cache) == []
+
+
+# --- heed evaluate ----------------------------------------------------------------------------------------
+
+
+def test_evaluation_says_who_translated(
+    trained: Trained, cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = write_lines(tmp_path / "s", letters(6, 20))
+    reference = write_lines(tmp_path / "r", [line[::-1] for line in letters(6, 20)])
+    request = ["evaluate", "--model", trained.path, "--source", source, "--reference", reference, "--json"]
+    found = {}
+    for name, options in {
+        "default": [],
+        "torch": ["--engine", "torch"],
+        "eighth of torch": ["--int8"],
+        "whole": CTRANSLATE2,
+        "eighth": [*CTRANSLATE2, "--int8"],
+    }.items():
+        out = tmp_path / name
+        assert main([*map(str, request), "--resamples", "0", *options, "--output", str(out)]) == 0
+        result = json.loads(capsys.readouterr().out)
+        (signature,) = {one["signature"].split("|engine:")[1] for one in result["scores"]}
+        found[name] = (signature, result["perplexity"], out.read_text(encoding="utf-8"))
+    assert {name: signature for name, (signature, _, _) in found.items()} == {
+        "default": "torch",
+        "torch": "torch",
+        "eighth of torch": "torch|weights:int8",
+        "whole": "ctranslate2",
+        "eighth": "ctranslate2|weights:int8",
+    }
+    assert len({perplexity for _, perplexity, _ in found.values()}) == 1  # torch's, with whole weights
+    assert found["default"][2] == found["torch"][2] == found["whole"][2]
+    assert len(exports(cache)) == 2

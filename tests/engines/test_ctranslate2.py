@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,18 +14,21 @@ import torch
 
 from heed.config import Config, DecodeConfig
 from heed.durable import MANIFEST, checksum, read_json, write_json, write_manifest
-from heed.errors import CheckpointError, DecodeError
+from heed.engines.ctranslate2 import CTranslate2Engine
+from heed.errors import CheckpointError, ConfigError, DecodeError
 from heed.export.ctranslate2 import write_ctranslate2
-from heed.export.engine import Engine
-from heed.export.kept import open_engine
 from heed.lock import FolderLock
 from heed.model.transformer import Transformer
+from heed.options import Sampling
 from heed.symbols import EOS, PAD, UNK
 from heed.text.tokenizer import Tokenizer
 from heed.translation import Translation
 from heed.translator import Translator, load
-from tests.cli.conftest import TrainRun, letters
+from tests.cli.conftest import ENVIRONMENT, TrainRun, exports, letters
+from tests.conftest import torch_translator
 from tests.export.conftest import TEXTS, random_model
+
+pytestmark = pytest.mark.usefixtures("module_cache")
 
 HARD = ["a b c d", "", "   ", "nul \x00 byte a b", "\u2028", "👩‍👩‍👧 é", "d c b a", "a", "a b, c d. " * 40, "ab" * 100]
 
@@ -33,14 +38,19 @@ def translator(learnt: Path) -> Translator:
     return load(learnt)
 
 
+def open_exported(path: Path, checkpoint: str = "best", int8: bool = False) -> Translator:
+    return load(path, checkpoint=checkpoint, int8=int8, engine="ctranslate2")
+
+
 @pytest.fixture(scope="module")
-def engine(learnt: Path) -> Engine:
-    return open_engine(learnt)
+def exported(learnt: Path, module_cache: Path) -> Translator:
+    return open_exported(learnt)
 
 
 @pytest.fixture
-def copy(learnt: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(learnt, tmp_path / "run", ignore=shutil.ignore_patterns("export")))
+def copy(learnt: Path, tmp_path: Path, cache: Path) -> Path:
+    """A run to be harmed, which nobody has exported."""
+    return Path(shutil.copytree(learnt, tmp_path / "run"))
 
 
 def without_pad_and_unk(translator: Translator, one: Translation) -> float:
@@ -59,9 +69,9 @@ def without_pad_and_unk(translator: Translator, one: Translation) -> float:
 
 
 @pytest.mark.parametrize(("beam", "alpha"), [(1, 0.6), (4, 0.6), (4, 0.0), (4, 2.0), (7, 0.6)])
-def test_the_same_as_torch(engine: Engine, translator: Translator, beam: int, alpha: float) -> None:
+def test_the_same_as_torch(exported: Translator, translator: Translator, beam: int, alpha: float) -> None:
     texts = letters(11, 150)
-    found = engine.translate(texts, beam=beam, alpha=alpha)
+    found = exported.translate(texts, beam=beam, alpha=alpha)
     expected = translator.translate(texts, beam=beam, alpha=alpha)
     assert len({one.text for one in expected}) > 50
     assert [one.text for one in found] == [one.text for one in expected]
@@ -74,10 +84,10 @@ def test_the_same_as_torch(engine: Engine, translator: Translator, beam: int, al
 
 
 @pytest.mark.parametrize(("beam", "n_best", "alpha"), [(4, 3, 0.6), (4, 4, 0.6), (4, 2, 2.0), (3, 3, 0.0), (6, 6, 0.6)])
-def test_the_n_best(engine: Engine, translator: Translator, beam: int, n_best: int, alpha: float) -> None:
+def test_the_n_best(exported: Translator, translator: Translator, beam: int, n_best: int, alpha: float) -> None:
     """More than `beam` may have finished, of which CTranslate2 drops some."""
     texts = letters(12, 200)
-    found, expected = (one.translate(texts, beam=beam, n_best=n_best, alpha=alpha) for one in (engine, translator))
+    found, expected = (one.translate(texts, beam=beam, n_best=n_best, alpha=alpha) for one in (exported, translator))
     assert all(len(one.alternatives) == n_best and one.alternatives[0].text == one.text for one in found)
     same = [
         [each.pieces for each in one.alternatives] == [each.pieces for each in other.alternatives]
@@ -92,20 +102,22 @@ def test_any_number_of_workers(learnt: Path, translator: Translator, monkeypatch
     expected = [one.text for one in translator.translate(texts)]
     for workers in ("1", "2", "5"):
         monkeypatch.setenv("OMP_NUM_THREADS", workers)
-        assert [one.text for one in open_engine(learnt).translate(texts)] == expected
+        assert [one.text for one in open_exported(learnt).translate(texts)] == expected
 
 
 def test_a_small_budget(learnt: Path, translator: Translator) -> None:
     """`decode.batch_tokens`: down to a sentence at a time."""
     texts = letters(16, 40)
-    engine = open_engine(learnt)
+    exported = open_exported(learnt)
+    engine = exported.engine
+    assert isinstance(engine, CTranslate2Engine)
     for budget in (1, 20, 64):
         engine.config = replace(engine.config, decode=replace(engine.decode, batch_tokens=budget))
-        assert [one.text for one in engine.translate(texts)] == [one.text for one in translator.translate(texts)]
+        assert [one.text for one in exported.translate(texts)] == [one.text for one in translator.translate(texts)]
 
 
-def test_hard_lines_keep_count_and_order(engine: Engine, translator: Translator) -> None:
-    found, expected = engine.translate(HARD), translator.translate(HARD)
+def test_hard_lines_keep_count_and_order(exported: Translator, translator: Translator) -> None:
+    found, expected = exported.translate(HARD), translator.translate(HARD)
     assert [one.text for one in found] == [one.text for one in expected]
     assert [one.cuts for one in found] == [one.cuts for one in expected]
     assert [one.finished for one in found] == [one.finished for one in expected]
@@ -118,7 +130,7 @@ def test_at_the_length_limit(train_run: TrainRun, extra_length: int) -> None:
     """Hardly trained and cut short: finished hypotheses go before unfinished ones."""
     run = train_run(train__max_steps=30, decode__extra_length=extra_length).path
     texts = letters(13, 60)
-    found, expected = (one.translate(texts, n_best=3) for one in (open_engine(run), load(run)))
+    found, expected = (one.translate(texts, n_best=3) for one in (open_exported(run), load(run)))
     assert {one.finished for one in expected} == {True, False}
     assert any(len({each.finished for each in one.alternatives}) == 2 for one in expected)
     for one, other in zip(found, expected, strict=True):
@@ -132,15 +144,16 @@ def test_learned_positions_end(train_run: TrainRun) -> None:
     changes = {"model__positions": "learned", "model__max_length": 6, "decode__extra_length": 50}
     run = train_run(train__max_steps=3, train__save_every=3, train__validate_every=3, **changes).path
     texts = ["a b c d a b", "a b c d a b c d a b c d a b c d"]
-    found, expected = open_engine(run).translate(texts), load(run).translate(texts)
+    found, expected = open_exported(run).translate(texts), load(run).translate(texts)
     assert [one.pieces for one in found] == [one.pieces for one in expected]
     assert len(expected[0].pieces) == 7 and not expected[0].finished
 
 
-def both(model: Transformer, tokenizer: Tokenizer, decode: DecodeConfig, folder: Path) -> tuple[Engine, Translator]:
+def both(model: Transformer, tokenizer: Tokenizer, decode: DecodeConfig, folder: Path) -> tuple[Translator, Translator]:
     write_ctranslate2(folder, model, tokenizer, decode)
     config = Config(model=model.config, decode=decode)
-    return Engine(folder, config, tokenizer), Translator([model], tokenizer, decode)
+    exported = Translator(CTranslate2Engine(folder, config, tokenizer))
+    return exported, torch_translator([model], tokenizer, decode)
 
 
 @pytest.mark.parametrize("symbol", [PAD, UNK])
@@ -149,13 +162,13 @@ def test_what_is_never_written(symbol: int, tokenizer: Tokenizer, tmp_path: Path
     model = random_model(tokenizer)
     last_norm = model.decoder[-1].feed_forward_residual.norm  # type: ignore[union-attr]
     model.embedding.weight.data[symbol] = 30 * last_norm.bias.data  # type: ignore[union-attr, operator]
-    engine, translator = both(model, tokenizer, DecodeConfig(extra_length=5), tmp_path)
+    exported, translator = both(model, tokenizer, DecodeConfig(extra_length=5), tmp_path)
     (never,) = tokenizer.pieces([symbol])
     source = [tokenizer.pieces(ids) for ids in tokenizer.encode_ids(TEXTS)]
     plain = ctranslate2.Translator(str(tmp_path), intra_threads=1).translate_batch(source, max_decoding_length=9)
     assert any(never in one.hypotheses[0] for one in plain)
     for beam in (1, 4):
-        for one in (*engine.translate(TEXTS, beam=beam), *translator.translate(TEXTS, beam=beam)):
+        for one in (*exported.translate(TEXTS, beam=beam), *translator.translate(TEXTS, beam=beam)):
             assert one.pieces and never not in one.pieces
 
 
@@ -164,31 +177,87 @@ def test_no_input_is_cut(tokenizer: Tokenizer, tmp_path: Path) -> None:
     model = random_model(tokenizer, max_length=1200)
     text = "dog " * 1024 + "fox " * 150
     assert len(tokenizer.encode_ids([text])[0]) == 1174
-    engine, translator = both(model, tokenizer, DecodeConfig(extra_length=0), tmp_path)
+    exported, translator = both(model, tokenizer, DecodeConfig(extra_length=0), tmp_path)
     found, expected, cut = (
         one.translate([text], beam=1)[0].log_probability
-        for one, text in ((engine, text), (translator, text), (translator, "dog " * 1024))
+        for one, text in ((exported, text), (translator, text), (translator, "dog " * 1024))
     )
     assert found == pytest.approx(expected, rel=0.01)
     assert cut != pytest.approx(expected, rel=0.05)
 
 
 @pytest.mark.parametrize("wrong", [{"beam": 0}, {"alpha": -1.0}, {"n_best": 0}, {"beam": 2, "n_best": 3}])
-def test_requests_that_cannot_be(engine: Engine, translator: Translator, wrong: dict[str, int]) -> None:
+def test_requests_that_cannot_be(exported: Translator, translator: Translator, wrong: dict[str, int]) -> None:
     messages = []
-    for one in (engine, translator):
+    for one in (exported, translator):
         with pytest.raises(DecodeError) as caught:
             one.translate(["a"], **wrong)  # type: ignore[arg-type]
         messages.append(str(caught.value))
     assert messages[0] == messages[1]
 
 
-# --- the export a run keeps -------------------------------------------------------------------------------
+BEYOND = {
+    "sampling": ({"sampling": Sampling()}, "it would draw other samples"),
+    "prefixes": ({"prefixes": [""]}, "it does not force prefixes piece by piece"),
+    "attention": ({"attention": True}, "it does not tell its attention"),
+    "trace": ({"trace": True}, "it does not tell what it considered"),
+    "deadline": ({"seconds": 60.0}, "it has no deadlines"),
+    "cancelling": ({"is_cancelled": lambda: False}, "it cannot be cancelled"),
+}
 
 
-def made(run: Path) -> int:
-    """Changes whenever the export is made anew."""
-    return (run / "export" / "ctranslate2-float32" / "model.bin").stat().st_ino
+@pytest.mark.parametrize("case", BEYOND)
+def test_what_it_cannot_do_is_refused(exported: Translator, case: str) -> None:
+    asked, reason = BEYOND[case]
+    with pytest.raises(DecodeError, match=f"engine ctranslate2 cannot do this: {reason}; use engine torch"):
+        exported.translate(["a"], **asked)  # type: ignore[arg-type]
+
+
+def test_torchs_own_is_refused_by_name(exported: Translator) -> None:
+    assert repr(exported) == f"<Translator: ctranslate2, vocabulary of {len(exported.tokenizer)}>"
+    with pytest.raises(DecodeError, match="ctranslate2, .* cannot do this; load the model without engine="):
+        exported.score(["a"], ["b"])
+    with pytest.raises(DecodeError, match="load the model without engine="):
+        exported.models  # noqa: B018
+
+
+def test_an_ensemble_is_refused(learnt: Path) -> None:
+    with pytest.raises(ConfigError, match="engine ctranslate2: it has no ensembles"):
+        load(learnt, learnt, engine="ctranslate2")
+
+
+def test_an_engine_that_is_not_there(learnt: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no engine 'auto'; there are: torch, ctranslate2"):
+        load(learnt, engine="auto")
+
+
+# --- the export in the cache folder -----------------------------------------------------------------------
+
+
+def made(cache: Path) -> dict[str, int]:
+    """Each export, and what changes whenever it is made anew."""
+    return {folder.name: (folder / "model.bin").stat().st_ino for folder in exports(cache)}
+
+
+def state(folder: Path) -> dict[Path, tuple[int, int]]:
+    return {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in (folder, *folder.rglob("*"))}
+
+
+def test_the_run_folder_stays_as_it_is(copy: Path, cache: Path) -> None:
+    before = state(copy)
+    open_exported(copy).translate(letters(3, 5))
+    open_exported(copy, int8=True).translate(letters(3, 5))
+    assert state(copy) == before
+    assert len(exports(cache)) == 2
+
+
+def test_one_export_for_every_copy_of_a_run(copy: Path, cache: Path, tmp_path: Path) -> None:
+    """An export belongs to weights and vocabulary, wherever they lie."""
+    open_exported(copy)
+    before = made(cache)
+    shutil.move(copy, tmp_path / "moved")
+    open_exported(tmp_path / "moved")
+    assert made(cache) == before and len(before) == 1
 
 
 def damage(folder: Path) -> None:
@@ -207,36 +276,39 @@ def damage(folder: Path) -> None:
     ],
     ids=["a flipped bit", "no manifest", "a file gone", "another manifest"],
 )
-def test_made_once_and_again_when_damaged(copy: Path, harm: Callable[[Path], None]) -> None:
-    expected = [one.text for one in open_engine(copy).translate(letters(3, 5))]
-    first = made(copy)
-    open_engine(copy)
-    assert made(copy) == first
-    harm(copy / "export" / "ctranslate2-float32")
-    assert [one.text for one in open_engine(copy).translate(letters(3, 5))] == expected
-    open_engine(copy)  # whole again: would raise or be made again otherwise
-    assert sorted(path.name for path in (copy / "export").iterdir()) == ["ctranslate2-float32"]
+def test_made_once_and_again_when_damaged(copy: Path, cache: Path, harm: Callable[[Path], None]) -> None:
+    expected = [one.text for one in open_exported(copy).translate(letters(3, 5))]
+    first = made(cache)
+    open_exported(copy)
+    assert made(cache) == first
+    (folder,) = exports(cache)
+    harm(folder)
+    assert [one.text for one in open_exported(copy).translate(letters(3, 5))] == expected
+    again = made(cache)
+    assert again.keys() == first.keys()  # put in its place, and nothing left beside it
+    open_exported(copy)
+    assert made(cache) == again  # whole
 
 
-def test_made_again_for_another_checkpoint(copy: Path) -> None:
+def test_another_checkpoint_has_an_export_of_its_own(copy: Path) -> None:
     texts = letters(3, 40)
     names = sorted(path.name for path in (copy / "checkpoints").glob("step-*"))
     for name in (names[0], names[-1], "last", "best"):
-        found, expected = open_engine(copy, name).translate(texts), load(copy, checkpoint=name).translate(texts)
+        found, expected = open_exported(copy, name).translate(texts), load(copy, checkpoint=name).translate(texts)
         assert [one.text for one in found] == [one.text for one in expected]
     texts_of = [[one.text for one in load(copy, checkpoint=name).translate(texts)] for name in (names[0], names[-1])]
     assert texts_of[0] != texts_of[1]
 
 
-def test_made_again_for_longer_translations(copy: Path) -> None:
+def test_made_again_for_longer_translations(copy: Path, cache: Path) -> None:
     """The table of positions in it reaches as far as the longest."""
-    open_engine(copy)
-    first = made(copy)
+    open_exported(copy)
+    first = made(cache)
     settings = read_json(copy / "config.json")
     settings["decode"]["extra_length"] += 5000
     write_json(copy / "config.json", settings)
-    found, expected = open_engine(copy), load(copy)
-    assert made(copy) != first
+    found, expected = open_exported(copy), load(copy)
+    assert len(made(cache)) == 2 and made(cache).items() > first.items()
     texts = letters(3, 5)
     assert [one.text for one in found.translate(texts)] == [one.text for one in expected.translate(texts)]
 
@@ -266,53 +338,75 @@ def other_vocabulary(folder: Path) -> None:
     ],
     ids=["empty", "cut", "zeros", "no config", "no vocabulary", "numbers", "another vocabulary"],
 )
-def test_damage_with_right_checksums_is_named(copy: Path, harm: Callable[[Path], None]) -> None:
-    open_engine(copy)
-    folder = copy / "export" / "ctranslate2-float32"
+def test_damage_with_right_checksums_is_named(copy: Path, cache: Path, harm: Callable[[Path], None]) -> None:
+    open_exported(copy)
+    (folder,) = exports(cache)
     harm(folder)
     sign_export(folder)
     with pytest.raises(CheckpointError, match=f"{folder}: CTranslate2 cannot use it .* delete the folder"):
-        open_engine(copy).translate(letters(3, 5))
+        open_exported(copy).translate(letters(3, 5))
 
 
-def test_a_run_that_cannot_be_written_to_is_said_by_name(copy: Path) -> None:
-    (copy / "export").write_text("a file in the way")
-    with pytest.raises(CheckpointError, match=f"{copy}/export: cannot be written") as caught:
-        open_engine(copy)
+def test_a_cache_that_cannot_be_written_to_is_said_by_name(copy: Path, cache: Path) -> None:
+    (cache / "heed" / "exports").write_text("a file in the way")
+    with pytest.raises(CheckpointError, match=f"{cache}/heed/exports: cannot be written") as caught:
+        open_exported(copy)
     assert ".new" not in str(caught.value) and "Errno" not in str(caught.value)
 
 
+def test_without_a_cache_folder_the_export_goes_with_the_process(copy: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    (tmp_path / "temporary").mkdir()
+    script = (
+        "import heed, sys\n"
+        "print(heed.load(sys.argv[1], engine='ctranslate2').translate(['a b c'])[0].text)\n"
+        "print(next(__import__('pathlib').Path(sys.argv[2]).glob('heed-*/ctranslate2-*')).name)"
+    )
+    environment = {**ENVIRONMENT, "XDG_CACHE_HOME": str(tmp_path / "file"), "TMPDIR": str(tmp_path / "temporary")}
+    command = [sys.executable, "-c", script, str(copy), str(tmp_path / "temporary")]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == load(copy).translate(["a b c"])[0].text
+    assert list((tmp_path / "temporary").glob("heed-*")) == []
+
+
 def test_the_wrong_vocabulary_is_noticed(copy: Path, tokenizer: Tokenizer) -> None:
-    open_engine(copy)
+    open_exported(copy)
     (copy / "tokenizer.model").write_bytes(tokenizer.model)
     with pytest.raises(CheckpointError, match="another vocabulary"):
-        open_engine(copy)
+        open_exported(copy)
 
 
 def test_no_run_folder(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="no such run folder"):
-        open_engine(tmp_path / "none")
+        open_exported(tmp_path / "none")
     with pytest.raises(CheckpointError, match="not a run folder"):
-        open_engine(tmp_path)
+        open_exported(tmp_path)
 
 
 def test_no_such_checkpoint(copy: Path) -> None:
     with pytest.raises(CheckpointError, match='no checkpoint "nonsense"; there are: best, last'):
-        open_engine(copy, "nonsense")
+        open_exported(copy, "nonsense")
 
 
-def test_two_do_not_make_it_at_once(copy: Path) -> None:
-    beside = copy / "export" / ".ctranslate2-float32.new"
-    beside.mkdir(parents=True)
+def test_two_do_not_make_it_at_once(copy: Path, cache: Path) -> None:
+    open_exported(copy)
+    (folder,) = exports(cache)
+    shutil.rmtree(folder)
+    beside = folder.with_name(f".{folder.name}.new")
+    beside.mkdir()
     with FolderLock.acquire(beside), pytest.raises(CheckpointError, match="another process is making it"):
-        open_engine(copy)
-    open_engine(copy)
+        open_exported(copy)
+    open_exported(copy)
+    assert exports(cache) == [folder]
 
 
-def test_eight_bits_have_an_export_of_their_own(copy: Path) -> None:
+def test_eight_bits_have_an_export_of_their_own(copy: Path, cache: Path) -> None:
     texts = letters(3, 40)
-    whole, eighth = open_engine(copy), open_engine(copy, int8=True)
-    assert sorted(path.name for path in (copy / "export").iterdir()) == ["ctranslate2-float32", "ctranslate2-int8"]
-    before, scores = ([one.score for one in engine.translate(texts)] for engine in (whole, eighth))
+    whole, eighth = open_exported(copy), open_exported(copy, int8=True)
+    before, scores = ([one.score for one in some.translate(texts)] for some in (whole, eighth))
     assert before != scores and scores == pytest.approx(before, abs=0.5)
-    assert [one.score for one in open_engine(copy, int8=True).translate(texts)] == scores
+    kept = made(cache)
+    assert len(kept) == 2
+    assert [one.score for one in open_exported(copy, int8=True).translate(texts)] == scores
+    assert made(cache) == kept

@@ -13,9 +13,8 @@ from heed.export.huggingface import refuse_what_marian_lacks, write_huggingface
 from heed.run import RunFolder
 from heed.symbols import EOS, PAD
 from heed.text.tokenizer import Tokenizer
-from heed.translator import Translator
 from tests.cli.conftest import letters
-from tests.conftest import small_config
+from tests.conftest import small_config, torch_translator
 from tests.export.conftest import TEXTS, random_model
 
 DECODE = DecodeConfig()
@@ -106,7 +105,7 @@ def test_the_same_translations(transformers: Any, learnt: Path, tmp_path: Path) 
     batch = theirs(texts, return_tensors="pt", padding=True)
     ids = marian.generate(**batch, num_beams=1, early_stopping=False, length_penalty=1.0)
     expected = theirs.batch_decode(ids, skip_special_tokens=True)
-    found = Translator([model], run.tokenizer, run.config.decode).translate(texts, beam=1)
+    found = torch_translator([model], run.tokenizer, run.config.decode).translate(texts, beam=1)
     # Ours stops at source length + 5 here; `generate` has one limit for all.
     pairs = [(one.text, other) for one, other in zip(found, expected, strict=True) if one.finished]
     assert len(pairs) > 30 and len({text for text, _ in pairs}) > 20

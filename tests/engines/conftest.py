@@ -1,0 +1,6 @@
+"""The models that are exported elsewhere, too."""
+
+from tests.cli.conftest import cache, corpus, module_cache, train_arguments, train_run
+from tests.export.conftest import learnt
+
+__all__ = ["cache", "corpus", "learnt", "module_cache", "train_arguments", "train_run"]  # fixtures
