@@ -22,6 +22,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from heed.decode.step import EnsembleState, Task, ensemble
+from heed.model.incremental import IncrementalDecoder
 
 from heed.allocator import keep_freed_memory
 from heed.config import Config, ModelConfig, TrainConfig
@@ -29,13 +31,12 @@ from heed.data.batch import batch_of_ids, pad
 from heed.decode.beam import beam_search
 from heed.decode.greedy import greedy_search
 from heed.decode.model_step import ModelState, model_step
-from heed.decode.step import EnsembleState, Task, ensemble
-from heed.model.incremental import IncrementalDecoder
+from heed.model.size import kept_floats
 from heed.model.transformer import Transformer
 from heed.symbols import EOS, PAD, UNK
 from heed.training.learner import Learner
 from heed.training.loss import PORTION
-from heed.training.memory import kept_floats, peak_memory, used_memory
+from heed.training.memory import peak_memory, used_memory
 from heed.training.step import train_step
 from heed.training.workers import Workers
 

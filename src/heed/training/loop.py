@@ -28,7 +28,8 @@ from heed.errors import TrainingError
 from heed.evaluate import CRITERIA, criterion
 from heed.kernels.library import library
 from heed.lock import FolderLock
-from heed.model.transformer import Transformer
+from heed.model.build import build_model
+from heed.model.interface import SequenceModel
 from heed.run import RunFolder, load_weights
 from heed.training import begin
 from heed.training.collapse import collapse_advice
@@ -310,7 +311,7 @@ class _Training:
         if not self.keeper.save_best(self.progress, found):  # what is not kept cannot be the best
             self.progress = replace(before, validated_step=step, validations_since_best=0)
 
-    def _validate(self, model: Transformer, name: str) -> Validation:
+    def _validate(self, model: SequenceModel, name: str) -> Validation:
         self.log.validating()
         began = time.monotonic()
         found = validate(
@@ -404,7 +405,7 @@ class _Training:
             if name is None:  # it could not be made, and that was said
                 continue
             path = self.run.checkpoint_path(name)
-            model = Transformer(self.config.model, len(self.run.tokenizer)).to(self.workers.device)
+            model = build_model(self.config.model, len(self.run.tokenizer)).to(self.workers.device)
             load_weights(model, read_tensors(path, "model"), str(path))
             found = self._validate(model, what)
             if found.better_than(best, self.criterion):
