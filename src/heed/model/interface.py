@@ -29,7 +29,8 @@ class Block:
 class SequenceModel(nn.Module, ABC):
     """Source ids and target ids in, a hidden vector for each target position out; logits are hidden · weightᵀ.
 
-    What it says of a sentence must not depend on its neighbours in a batch, nor on padding.
+    It has as many layers as its config says. What it says of a sentence depends neither on its neighbours in a batch nor
+    on padding.
     """
 
     def __init__(self, config: ModelConfig, vocab_size: int) -> None:
