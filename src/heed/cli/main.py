@@ -93,52 +93,44 @@ def _list_of_verbs() -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command, and return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    args = argparse.Namespace(verb="", debug=False)
     try:
         parser = build_parser()
         if not words:
             parser.print_help(sys.stderr)
             return 2
-        if words[0] == "help":
-            words = [*words[1:], "--help"]
-        try:
-            args = parser.parse_args(words)
-        except ConfigError as error:
-            _complain(str(error))
-            return 2
-        return _run(args)
-    except KeyboardInterrupt:
-        print("heed: stopped", file=sys.stderr)
-        return 130
-
-
-def _run(args: argparse.Namespace) -> int:
-    debug = getattr(args, "debug", False)
-    try:
+        args = parser.parse_args([*words[1:], "--help"] if words[0] == "help" else words)
         code = int(VERBS[args.verb].run(args))
         sys.stdout.flush()  # here, where a closed pipe is no error
         return code
-    except HeedError as error:
-        if debug:
+    except (HeedError, OSError, KeyboardInterrupt) as error:
+        if getattr(args, "debug", False) and not isinstance(error, KeyboardInterrupt | BrokenPipeError):
             raise
-        if _speaks():
-            _complain(f"heed {args.verb}: {error}")
-        else:
-            time.sleep(_UNTIL_SAID)
-        return 2 if isinstance(error, ConfigError) else 1
-    except KeyboardInterrupt as stop:  # a verb may say how far it has come
-        if _speaks():
-            print(" ".join([f"heed {args.verb}: stopped", *map(str, stop.args)]), file=sys.stderr)
-        return 130
-    except BrokenPipeError:
+        return _explained(error, f"heed {args.verb}".rstrip())
+
+
+def _explained(error: BaseException, command: str) -> int:
+    """Say what went wrong, and return the exit code for it."""
+    if isinstance(error, BrokenPipeError):
         # Whoever read our output has gone (`| head`): not an error. Nothing may be flushed to it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:  # a full disk, a folder that may not be written to
-        if debug:
-            raise
-        _complain(f"heed {args.verb}: {error.filename or 'input or output'}: {error.strerror or error}")
+    if isinstance(error, KeyboardInterrupt):  # a verb may say how far it has come
+        if _speaks():
+            print(" ".join([f"{command}: stopped", *map(str, error.args)]), file=sys.stderr)
+        return 130
+    if isinstance(error, OSError):  # a full disk, a folder that may not be written to
+        _complain(f"{command}: {error.filename or 'input or output'}: {error.strerror or error}")
         return 1
+    if not _speaks():
+        time.sleep(_UNTIL_SAID)
+    elif command == "heed":  # the parser names the command itself
+        _complain(str(error))
+    else:
+        _complain(f"{command}: {error}")
+    return 2 if isinstance(error, ConfigError) else 1
 
 
 def _complain(message: str) -> None:

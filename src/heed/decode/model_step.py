@@ -70,12 +70,15 @@ class ModelStep:
 
     def __call__(self, ids_BW: Ints, state: ModelStates) -> tuple[TensorScores, ModelStates]:
         ids = torch.from_numpy(np.ascontiguousarray(ids_BW)).to(self._device)
-        results = [model.step(ids, its_state) for model, its_state in zip(self._models, state.states, strict=True)]
-        states = ModelStates([its_state for _, its_state in results], self._device)
-        if len(results) == 1:
-            return TensorScores(results[0][0]), states
-        all_NBWV = torch.stack([logits_BWV.log_softmax(-1) for logits_BWV, _ in results])
-        return TensorScores(all_NBWV.logsumexp(0) - math.log(len(results))), states
+        logits, states = [], []
+        for model, its_state in zip(self._models, state.states, strict=True):
+            logits_BWV, its_state = model.step(ids, its_state)
+            logits.append(logits_BWV)
+            states.append(its_state)
+        if len(logits) > 1:
+            all_NBWV = torch.stack([logits_BWV.log_softmax(-1) for logits_BWV in logits])
+            logits = [all_NBWV.logsumexp(0) - math.log(len(logits))]
+        return TensorScores(logits[0]), ModelStates(states, self._device)
 
 
 def _mask(allowed: Allowed, logits_BWV: Tensor) -> Tensor:

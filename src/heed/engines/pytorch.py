@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,6 @@ class PyTorchEngine:
             return f'a model of model.kind = "{self.models[0].config.kind}" has no attention weights to return'
         return None
 
-    @torch.inference_mode()
     def translate(
         self, texts: Sequence[str], numbers: Sequence[int], options: SearchOptions, on_done: Callable[[list[int]], None]
     ) -> list[Translation]:
@@ -111,15 +111,14 @@ class PyTorchEngine:
         step = ModelStep(self._current_searchers(), self.device)
         n_threads = torch.get_num_threads() if self.device.type == "cpu" else 1
         batches = self._batches(request, n_threads)
-        small = self.models[0].config.d_model <= _ONE_CORE_WIDTH
+        found: dict[int, Translation] = {}
         several = map_batches(
-            *(lambda rows: self._search(step, request, rows), batches, n_threads),
-            on_result=lambda rows: on_done([numbers[i] for i in rows]),
-            alone=not small,
+            *(partial(self._search, step, request), batches, n_threads),
+            alone=self.models[0].config.d_model > _ONE_CORE_WIDTH,
         )
-        found = {
-            i: one for rows, those in zip(batches, several, strict=True) for i, one in zip(rows, those, strict=True)
-        }
+        for rows, translations in zip(batches, several, strict=True):
+            found.update(zip(rows, translations, strict=True))
+            on_done([numbers[i] for i in rows])
         return [found[i] for i in range(len(texts))]
 
     def _batches(self, request: "_Request", n_threads: int) -> list[list[int]]:
@@ -150,18 +149,19 @@ class PyTorchEngine:
             deadline=request.deadline,
             is_cancelled=options.is_cancelled or (lambda: False),
         )
-        state = step.start(pad([[*ids, EOS] for ids in sources]).to(self.device))
-        if options.sampling is not None:
-            numbers = [request.numbers[i] for i in rows]
-            results = sample(step, state, task, options.sampling, options.n_best, numbers)
-        elif options.beam == 1 and not options.trace:
-            results = greedy_search(step, state, task)
-        else:
-            results = beam_search(step, state, task, options.beam, options.n_best)
-        return [
-            self._translation(source, hypotheses, options, None if traces is None else traces[b])
-            for b, (source, hypotheses) in enumerate(zip(sources, results, strict=True))
-        ]
+        with torch.inference_mode():  # of this thread
+            state = step.start(pad([[*ids, EOS] for ids in sources]).to(self.device))
+            if options.sampling is not None:
+                numbers = [request.numbers[i] for i in rows]
+                results = sample(step, state, task, options.sampling, options.n_best, numbers)
+            elif options.beam == 1 and not options.trace:
+                results = greedy_search(step, state, task)
+            else:
+                results = beam_search(step, state, task, options.beam, options.n_best)
+            return [
+                self._translation(source, hypotheses, options, None if traces is None else traces[b])
+                for b, (source, hypotheses) in enumerate(zip(sources, results, strict=True))
+            ]
 
     def _output_limit(self, n_source: int) -> int:
         """Section 6.1: at most input length + 50; and no further than there are learned positions."""

@@ -17,23 +17,14 @@ _lock = threading.Lock()
 _pools: dict[tuple[int, int], ThreadPoolExecutor] = {}  # by process, since threads do not survive a fork, and size
 
 
-def map_batches(
-    work: Callable[[T], R], batches: Sequence[T], n_threads: int, on_result: Callable[[T], None], alone: bool
-) -> list[R]:
-    """Return `work` of each batch, in their order, each computed by one thread of a shared pool.
+def map_batches(work: Callable[[T], R], batches: Sequence[T], n_threads: int, alone: bool) -> Iterator[R]:
+    """Return an iterator over `work` of each batch, in their order, each computed by one thread of a shared pool.
 
-    `alone`: a lone batch gets all cores instead. `on_result` is called with each batch when it is done, in the calling
-    thread.
+    `alone`: a lone batch gets all cores instead.
     """
     if n_threads == 1 or not batches or (alone and len(batches) == 1):
-        computed: Iterator[R] = map(work, batches)
-    else:
-        computed = _pool(n_threads).map(torch.inference_mode()(work), batches)
-    results = []
-    for batch, result in zip(batches, computed, strict=True):
-        results.append(result)
-        on_result(batch)
-    return results
+        return map(work, batches)
+    return _pool(n_threads).map(work, batches)
 
 
 def _pool(n_threads: int) -> ThreadPoolExecutor:
