@@ -84,14 +84,22 @@ class RunFolder:
         Raises:
             CheckpointError: not a run folder, or a damaged one.
         """
+        cls.check(path)
+        config = read_run_config(path)
+        return cls(path, config, Tokenizer.load(path / "tokenizer.model"))
+
+    @staticmethod
+    def check(path: Path) -> None:
+        """
+        Raises:
+            CheckpointError: not a run folder.
+        """
         if not path.is_dir():
             raise CheckpointError(f"{path}: no such run folder; check the name, or make one with `heed train`")
         if not (path / "config.json").exists():
             raise CheckpointError(
                 f"{path}: not a run folder (it has no config.json); name the folder given to heed train --out"
             )
-        config = read_run_config(path)
-        return cls(path, config, Tokenizer.load(path / "tokenizer.model"))
 
     def change_config(self, config: Config) -> None:
         write_json(self.path / "config.json", config.to_dict())

@@ -29,8 +29,8 @@ class Block:
 class SequenceModel(nn.Module, ABC):
     """Source ids and target ids in, a hidden vector for each target position out; logits are hidden · weightᵀ.
 
-    It has as many layers as its config says. What it says of a sentence depends neither on its neighbours in a batch nor
-    on padding.
+    It has as many layers as its config says. What it says of a sentence depends on neither padding nor the other
+    sentences of a batch.
     """
 
     def __init__(self, config: ModelConfig, vocab_size: int) -> None:

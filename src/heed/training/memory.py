@@ -1,6 +1,7 @@
 """Memory: what a training will need, and what there is."""
 
-from dataclasses import replace
+import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -61,6 +62,27 @@ def fitting(config: Config, n_parameters: int, vocab_size: int, processes: int, 
         halved = max(smallest, _positions(config, processes) // 2)
         config = replace(config, train=replace(config.train, micro_batch_tokens=halved))
     return config
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """A config whose micro-batches fit into memory in every process, and what this process will need of it."""
+
+    config: Config
+    peak: int  # bytes
+    free: int | None  # bytes; None where the system does not tell
+
+
+def plan_memory(config: Config, n_parameters: int, vocab_size: int, workers: Workers) -> MemoryPlan:
+    """Predict what a training will need; if that is more than there is, make its micro-batches smaller. All processes
+    must ask together."""
+    now, free = used_memory(workers.device), free_memory(workers.device)
+    room = sys.maxsize if free is None else free // workers.n_here
+    sizes = n_parameters, vocab_size, workers.size, now
+    fitted = fitting(config, *sizes, room)
+    smallest = min(workers.gather(fitted.train.micro_batch_tokens))
+    config = replace(config, train=replace(config.train, micro_batch_tokens=smallest))
+    return MemoryPlan(config, predicted_peak(config, *sizes), free)
 
 
 def used_memory(device: torch.device) -> int:
