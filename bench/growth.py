@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from heed.decode.step import Task
 
 from heed.allocator import keep_freed_memory
 from heed.config import Config, ModelConfig, TrainConfig
@@ -31,11 +32,12 @@ from heed.decode.greedy import greedy_search
 from heed.decode.model_step import ModelStep
 from heed.decode.search import Task
 from heed.model.compiled import CompiledTransformer, reason_not_compiled
+from heed.model.size import kept_floats
 from heed.model.transformer import Transformer
 from heed.symbols import EOS, PAD, UNK
 from heed.training.learner import Learner
 from heed.training.loss import PORTION
-from heed.training.memory import kept_floats, peak_memory, used_memory
+from heed.training.memory import peak_memory, used_memory
 from heed.training.step import train_step
 from heed.training.workers import Workers
 

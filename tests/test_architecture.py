@@ -1,9 +1,8 @@
 """The map of the code, read from the imports with `ast`.
 
-errors | symbols | options | wording | bar | allocator | cache | processor < lock < durable < config | kernels
-       < text | model | evaluate | grammar
-       < data | decode | translation < checkpoint < run < export < engines < translator < inspect | training
-       < serve | paper | bench < cli
+errors | symbols | wording | bar | allocator | processor | threads < lock < durable | cache < config | kernels | options
+       < text | model | evaluate | grammar < data | decode | translation < checkpoint < run < export < engines
+       < translator < inspect | training < serve | paper | bench < cli
 """
 
 import ast
@@ -20,10 +19,10 @@ SOURCE = Path(heed.__file__).parent
 
 # A package may import what stands in an earlier row, never a sibling in its own.
 ORDER = [
-    ["errors", "symbols", "options", "wording", "bar", "allocator", "cache", "processor"],
+    ["errors", "symbols", "wording", "bar", "allocator", "processor", "threads"],
     ["lock"],
-    ["durable"],
-    ["config", "kernels"],
+    ["durable", "cache"],
+    ["config", "kernels", "options"],
     ["text", "model", "evaluate", "grammar"],
     ["data", "decode", "translation"],
     ["checkpoint"],
@@ -152,6 +151,43 @@ def test_only_the_command_exits() -> None:
     allowed = {SOURCE / "cli" / "main.py", SOURCE / "__main__.py"}
     assert [place for file in FILES if file not in allowed for place in exits(file)] == []
     assert exits(SOURCE / "__main__.py")  # able to find one
+
+
+# The front door exports it; other software takes nothing else; and it alone has attention to show.
+KNOW_THE_TRANSFORMER = {"__init__.py", "export/ctranslate2.py", "export/huggingface.py", "engines/pytorch.py"}
+
+
+def mentions(file: Path, name: str, called: bool) -> list[int]:
+    """The lines of a file that name something, or only those that call it."""
+    found = []
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and not called and name in [alias.name for alias in node.names]:
+            found.append(node.lineno)
+        if isinstance(node, ast.Call) == called:
+            named = node.func if isinstance(node, ast.Call) else node
+            if (named.id if isinstance(named, ast.Name) else getattr(named, "attr", "")) == name:
+                found.append(node.lineno)
+    return found
+
+
+def test_one_place_builds_models() -> None:
+    """Everything else speaks to `model/interface.py`, so another kind of model is a file and a line."""
+    for file in FILES:
+        place = file.relative_to(SOURCE).as_posix()
+        if place != "model/build.py":
+            assert mentions(file, "Transformer", called=True) == [], place
+        if package_of(file) != "model" and place not in KNOW_THE_TRANSFORMER:
+            assert mentions(file, "Transformer", called=False) == [], place
+    assert all(mentions(SOURCE / place, "Transformer", called=False) for place in KNOW_THE_TRANSFORMER)
+
+
+def test_building_a_model_elsewhere_is_found(tmp_path: Path) -> None:
+    file = tmp_path / "loop.py"
+    for line in ("model = Transformer(config, 9)", "x = f(transformer.Transformer(config, 9).eval())"):
+        file.write_text(line + "\n", encoding="utf-8")
+        assert mentions(file, "Transformer", called=True) == [1], line
+    file.write_text("from heed.model.transformer import Transformer as T\n", encoding="utf-8")
+    assert mentions(file, "Transformer", called=False) == [1]
 
 
 def test_no_drawer_for_odds_and_ends() -> None:

@@ -40,6 +40,7 @@ class ModelConfig:
     norm: Literal["post", "pre"] = "post"  # LayerNorm after the residual sum as published, or before the sub-layer
     positions: Literal["sinusoidal", "learned"] = "sinusoidal"  # section 3.5; "learned" is Table 3 row (E)
     max_length: int = 256  # longest sentence in pieces; longer ones are not trained on, and translated in parts
+    kind: Literal["transformer"] = "transformer"  # what computes it all
 
     @property
     def key_size(self) -> int:

@@ -32,13 +32,15 @@ from heed.checkpoint import (
 from heed.config import Config, read_run_config
 from heed.durable import MANIFEST, checksum, delete_folder, is_plain_name, read_file, read_json, write_file, write_json
 from heed.errors import CheckpointError, DamageError
-from heed.model.size import count_parameters
-from heed.model.transformer import Transformer
+from heed.model.build import build_model, model_class
+from heed.model.interface import SequenceModel
 from heed.text.tokenizer import Tokenizer
 
 # What may change when a run goes on: the rest would make it another run. Where text lies may change too; what is in
 # it may not, and has checksums.
 MAY_CHANGE = {"train.max_steps", "train.patience"}
+
+_ABSENT_IN_OLD_RUNS = {"kind": "transformer"}  # of a checkpoint's manifest: what the model had no choice of then
 
 _STEP = re.compile(r"step-(\d+)$")
 
@@ -82,14 +84,22 @@ class RunFolder:
         Raises:
             CheckpointError: not a run folder, or a damaged one.
         """
+        cls.check(path)
+        config = read_run_config(path)
+        return cls(path, config, Tokenizer.load(path / "tokenizer.model"))
+
+    @staticmethod
+    def check(path: Path) -> None:
+        """
+        Raises:
+            CheckpointError: not a run folder.
+        """
         if not path.is_dir():
             raise CheckpointError(f"{path}: no such run folder; check the name, or make one with `heed train`")
         if not (path / "config.json").exists():
             raise CheckpointError(
                 f"{path}: not a run folder (it has no config.json); name the folder given to heed train --out"
             )
-        config = read_run_config(path)
-        return cls(path, config, Tokenizer.load(path / "tokenizer.model"))
 
     def change_config(self, config: Config) -> None:
         write_json(self.path / "config.json", config.to_dict())
@@ -189,12 +199,12 @@ class RunFolder:
             raise CheckpointError(f'{self.path}: no checkpoint "{which}"; {names}')
         return path
 
-    def load_model(self, which: str = "best") -> Transformer:
+    def load_model(self, which: str = "best") -> SequenceModel:
         """The model with the weights of one checkpoint, ready to translate."""
         path = self.checkpoint_path(which)
         self.check_fingerprint(path)
         self.check_size(path)
-        model = Transformer(self.config.model, len(self.tokenizer))
+        model = build_model(self.config.model, len(self.tokenizer))
         load_weights(model, read_tensors(path, "model"), str(path))
         return model.eval()
 
@@ -202,7 +212,7 @@ class RunFolder:
         """Refuse weights of another size than the config's model has, before a byte of memory is taken for it."""
         n_tensors, n_numbers = count_tensors(path, "model")
         model = self.config.model
-        wanted = count_parameters(model, len(self.tokenizer))
+        wanted = model_class(model).count_parameters(model, len(self.tokenizer))
         if n_numbers != wanted or n_tensors < model.encoder_layers + model.decoder_layers:
             raise CheckpointError(
                 f"{path}: does not fit {self.path / 'config.json'}: it has {n_numbers:,} weights, a model of "
@@ -231,6 +241,7 @@ class RunFolder:
         then = manifest.get("model")
         if not isinstance(then, dict):
             raise DamageError(f"{path / MANIFEST}: damaged (it does not say what model it is of)")
+        then = _ABSENT_IN_OLD_RUNS | then
         if then != own["model"]:
             other = [f"{key} = {then.get(key)}" for key, value in own["model"].items() if then.get(key) != value]
             raise CheckpointError(
@@ -272,7 +283,7 @@ def _flat(config: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def load_weights(model: Transformer, weights: dict[str, Tensor], name: str) -> None:
+def load_weights(model: SequenceModel, weights: dict[str, Tensor], name: str) -> None:
     """Put weights into a model they must fit."""
     check_tensors(weights, model.state_dict(), name)
     model.load_state_dict(weights)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from heed.config import DecodeConfig
     from heed.engines.pytorch import PyTorchEngine
-    from heed.model.transformer import Transformer
+    from heed.model.interface import SequenceModel
 
 
 class Translator:
@@ -52,7 +52,7 @@ class Translator:
         return self.engine.decode
 
     @property
-    def models(self) -> "list[Transformer]":
+    def models(self) -> "list[SequenceModel]":
         return self._pytorch().models
 
     @property

@@ -13,7 +13,8 @@ import torch
 from heed.config import Config, ModelConfig, TrainConfig, build_config, tiny
 from heed.kernels.library import library
 from heed.kernels.varlen import MAX_POSITIONS
-from heed.training.memory import fitting, kept_floats, predicted_peak
+from heed.model.size import kept_floats
+from heed.training.memory import fitting, predicted_peak
 from tests.cli.conftest import COMMAND, ENVIRONMENT, write_lines
 
 

@@ -14,7 +14,7 @@ from heed.data.batching import BatchPlan
 from heed.data.corpus import ParallelText
 from heed.data.prepare import prepare
 from heed.errors import DataError
-from heed.model.size import count_parameters, update_operations
+from heed.model.build import model_class
 from heed.training.learner import Learner
 from heed.training.memory import peak_memory
 from heed.training.step import train_step
@@ -74,13 +74,13 @@ def measure_training(
     tokens = rates(sum(n_tokens), seconds["training"])
     pairs = np.concatenate(batches)
     sources, targets = (np.asarray(side.lengths, dtype=np.int64)[pairs] for side in (store.source, store.target))
-    work = update_operations(config.model, len(tokenizer), sources, targets)
+    work = model_class(config.model).update_operations(config.model, len(tokenizer), sources, targets)
     reached = rates(work, seconds["training"])
     peak = rates(_PRODUCTS * 2 * _SIZE**3, seconds["products"])
     tokens_a_pair = sum(n_tokens) / sum(map(len, batches))
     return {
         "preset": config.preset,
-        "parameters": count_parameters(config.model, len(tokenizer)),
+        "parameters": model_class(config.model).count_parameters(config.model, len(tokenizer)),
         "vocabulary": len(tokenizer),
         "batch_tokens": train.batch_tokens,
         "precision": train.precision,

@@ -24,6 +24,7 @@ from heed.engines.threads import map_batches
 from heed.errors import DecodeError
 from heed.model.compiled import CompiledTransformer, reason_not_compiled
 from heed.model.int8 import check_int8, quantized
+from heed.model.interface import SequenceModel
 from heed.model.transformer import AttentionWeights, Transformer
 from heed.options import SearchOptions
 from heed.run import RunFolder
@@ -41,7 +42,7 @@ class PyTorchEngine:
 
     def __init__(
         self,
-        models: Sequence[Transformer],
+        models: Sequence[SequenceModel],
         tokenizer: Tokenizer,
         decode: DecodeConfig,
         int8: bool = False,
@@ -60,7 +61,7 @@ class PyTorchEngine:
                     "they do not belong together"
                 )
         if int8:
-            check_int8()
+            check_int8(models)
         self.models, self.tokenizer, self.decode, self.int8 = list(models), tokenizer, decode, int8
         self._weights = weights
         self._searchers: tuple[object, list[Searchable]] | None = None
@@ -80,7 +81,7 @@ class PyTorchEngine:
 
     @property
     def device(self) -> torch.device:
-        return self.models[0].embedding.weight.device
+        return self.models[0].device
 
     @property
     def limit(self) -> int:
@@ -93,11 +94,11 @@ class PyTorchEngine:
     @property
     def _last_position(self) -> int | None:
         """The number of positions every model has; None if there is no last one."""
-        return min(
-            (model.target_positions.limit for model in self.models if model.target_positions.limit), default=None
-        )
+        return min((model.target_limit for model in self.models if model.target_limit), default=None)
 
     def supports(self, options: SearchOptions) -> str | None:
+        if options.attention and not isinstance(self.models[0], Transformer):
+            return f'a model of model.kind = "{self.models[0].config.kind}" has no attention weights to return'
         return None
 
     def translate(

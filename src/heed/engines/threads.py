@@ -1,8 +1,4 @@
-"""Worker threads with one core each, for many small computations side by side.
-
-The steps of a search are many and small. All cores together on one of them spend much of their time waiting for each
-other, and the more so if another program wants a core, too.
-"""
+"""Batches of a search side by side, on a core each: the steps of a search are many and small."""
 
 import os
 import threading
@@ -10,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-import torch
+from heed.threads import thread_pool
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -34,19 +30,5 @@ def _pool(n_threads: int) -> ThreadPoolExecutor:
     with _lock:
         key = os.getpid(), n_threads
         if key not in _pools:
-            _pools[key] = single_core_pool(n_threads)
+            _pools[key] = thread_pool(n_threads)
         return _pools[key]
-
-
-def single_core_pool(n_threads: int, cores_each: int = 1) -> ThreadPoolExecutor:
-    """Return a pool of threads in which PyTorch uses so many cores each; that of the calling thread stays as it is."""
-    before, barrier = torch.get_num_threads(), threading.Barrier(n_threads)
-
-    def take_cores() -> None:
-        torch.set_num_threads(cores_each)
-        torch.get_num_threads()  # the first call fixes this thread's value
-
-    pool = ThreadPoolExecutor(n_threads, thread_name_prefix="heed", initializer=take_cores)
-    list(pool.map(lambda _: barrier.wait(), range(n_threads)))  # all threads are there
-    torch.set_num_threads(before)  # the value is also that of threads to come
-    return pool

@@ -19,9 +19,10 @@ from heed.errors import ConfigError
 from heed.export.heads import widened
 from heed.model.attention import MultiHeadAttention
 from heed.model.feedforward import FeedForward
+from heed.model.interface import SequenceModel
 from heed.model.layers import DecoderLayer, EncoderLayer
 from heed.model.positions import LearnedPositions, sinusoids
-from heed.model.transformer import Transformer
+from heed.model.transformer import Transformer, as_transformer
 from heed.symbols import EOS, PAD, UNK
 from heed.text.tokenizer import Tokenizer
 from heed.translation import not_finite
@@ -31,7 +32,7 @@ _POSITIONS = 4096  # of the table: past its end, CTranslate2 raises an error
 
 def write_ctranslate2(
     folder: Path,
-    model: Transformer,
+    model: SequenceModel,
     tokenizer: Tokenizer,
     decode: DecodeConfig,
     int8: bool = False,
@@ -42,12 +43,13 @@ def write_ctranslate2(
     `weights`: where they are from.
 
     Raises:
-        ConfigError: CTranslate2 is not installed.
+        ConfigError: CTranslate2 is not installed, or the model is no Transformer.
         DecodeError: the weights are not finite. CTranslate2 may give such translations a finite score.
     """
+    transformer = as_transformer(model, "CTranslate2")
     if not all(weight.isfinite().all() for weight in model.parameters()):
         raise not_finite(weights)
-    spec = _specification(model, tokenizer, decode)
+    spec = _specification(transformer, tokenizer, decode)
     spec.validate()
     spec.optimize(quantization="int8" if int8 else "float32")
     spec.save(str(folder))

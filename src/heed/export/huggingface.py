@@ -24,19 +24,21 @@ from heed.config import DecodeConfig, ModelConfig
 from heed.durable import json_bytes, write_through
 from heed.errors import ConfigError
 from heed.export.heads import widened
-from heed.model.transformer import Transformer
+from heed.model.interface import SequenceModel
+from heed.model.transformer import Transformer, as_transformer
 from heed.symbols import EOS, PAD, UNK
 from heed.text.tokenizer import Tokenizer
 
 
-def write_huggingface(folder: Path, model: Transformer, tokenizer: Tokenizer, decode: DecodeConfig) -> None:
+def write_huggingface(folder: Path, model: SequenceModel, tokenizer: Tokenizer, decode: DecodeConfig) -> None:
     """Fill an empty folder.
 
     Raises:
         ConfigError: Marian cannot be this model.
     """
+    transformer = as_transformer(model, "Marian")
     refuse_what_marian_lacks(model.config)
-    weights = marian_weights(model)
+    weights = marian_weights(transformer)
     pieces = tokenizer.pieces(range(len(tokenizer)))
     config, generation = _config(model.config, len(tokenizer), decode), _generation(model.config, decode)
     files = {

@@ -20,6 +20,7 @@ from heed.model.dropout import Dropout
 from heed.model.embedding import SharedEmbedding
 from heed.model.feedforward import FeedForward
 from heed.model.int8 import Int8Embedding, Int8Linear
+from heed.model.interface import SequenceModel
 from heed.model.layers import DecoderLayer, Residual
 from heed.model.positions import LearnedPositions, SinusoidalPositions
 from heed.model.transformer import Transformer
@@ -38,6 +39,7 @@ _CONFIG: dict[str, Any] = {
     "norm": ("post", "pre"),
     "positions": ("sinusoidal", "learned"),
     "max_length": ...,
+    "kind": ("transformer",),
 }
 
 # Every kind of module there may be in the decoder, with the parts it has. A module of another kind, or with another
@@ -110,13 +112,14 @@ class CompiledTransformer:
     """A model that searches through C. It copies the weights: changing the model afterwards does not change it."""
 
     @torch.inference_mode()
-    def __init__(self, model: Transformer) -> None:
+    def __init__(self, model: SequenceModel) -> None:
         """
         Raises:
             ValueError: `reason_not_compiled` has a reason.
         """
         if reason := reason_not_compiled(model):
             raise ValueError(f"not a model for the C decoder: {reason}")
+        assert isinstance(model, Transformer)  # there would be a reason
         self._model = model
         self._embedded_VD = model.embedding(torch.arange(model.vocab_size))
         embedding = model.embedding

@@ -6,6 +6,7 @@ the fly: a translation does not depend on its neighbours in a batch.
 
 import copy
 import os
+from collections.abc import Sequence
 from functools import cached_property
 
 import torch
@@ -15,18 +16,22 @@ from heed.errors import ConfigError
 from heed.kernels import int8
 from heed.kernels.library import kernels, library
 from heed.model.embedding import SharedEmbedding
-from heed.model.transformer import Transformer
+from heed.model.interface import SequenceModel
+from heed.model.transformer import Transformer, as_transformer
 
 _INT8_MAX = 127
+_OPTION = "8-bit weights (--int8, int8=True)"
 _TINY = 1e-30  # a row's largest number; anything smaller would make 127 / x overflow
 
 
-def check_int8() -> None:
+def check_int8(models: Sequence[SequenceModel] = ()) -> None:
     """Refuse 8 bits where nothing can multiply them.
 
     Raises:
-        ConfigError: there are no C kernels.
+        ConfigError: there are no C kernels, or one of the models is no Transformer.
     """
+    for model in models:
+        as_transformer(model, _OPTION)
     if library() is not None:
         return
     if os.environ.get("HEED_KERNELS") == "off":
@@ -81,12 +86,17 @@ class Int8Embedding(SharedEmbedding):
 
 
 @torch.inference_mode()
-def quantized(model: Transformer) -> Transformer:
-    """Return a copy of the model with 8-bit weights in all its matrix products."""
-    model = copy.deepcopy(model, {id(one): one for one in model.parameters()})  # what is not quantised is shared
-    linears = [name for name, module in model.named_modules() if isinstance(module, nn.Linear)]
+def quantized(model: SequenceModel) -> Transformer:
+    """Return a copy of the model with 8-bit weights in all its matrix products.
+
+    Raises:
+        ConfigError: there are no C kernels, or the model is of another kind.
+    """
+    shared = {id(one): one for one in model.parameters()}  # what is not quantised
+    copied = copy.deepcopy(as_transformer(model, _OPTION), shared)
+    linears = [name for name, module in copied.named_modules() if isinstance(module, nn.Linear)]
     for name in linears:
-        linear = model.get_submodule(name)
-        model.set_submodule(name, Int8Linear(linear.weight, linear.bias))  # type: ignore[arg-type]
-    model.embedding = Int8Embedding(model.embedding)
-    return model
+        linear = copied.get_submodule(name)
+        copied.set_submodule(name, Int8Linear(linear.weight, linear.bias))  # type: ignore[arg-type]
+    copied.embedding = Int8Embedding(copied.embedding)
+    return copied

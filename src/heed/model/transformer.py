@@ -1,15 +1,19 @@
 """Section 3 and figure 1: the encoder, the decoder, and the whole."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 from torch import Tensor, nn
 
 from heed.config import ModelConfig
+from heed.errors import ConfigError
 from heed.kernels import varlen
+from heed.model import size
 from heed.model.cache import DecoderState, NextTokens
 from heed.model.dropout import Dropout, layer_seeds
 from heed.model.embedding import SharedEmbedding
+from heed.model.interface import Block, SequenceModel
 from heed.model.layers import DecoderLayer, EncoderLayer
 from heed.model.positions import LearnedPositions, SinusoidalPositions
 from heed.model.sequences import Encoded, Packed, Padded, Sequences
@@ -25,12 +29,11 @@ class AttentionWeights:
     cross: list[Tensor] = field(default_factory=list)  # BHTS
 
 
-class Transformer(nn.Module):
+class Transformer(SequenceModel):
     """Source ids and target ids in, a score for every token of the vocabulary at every target position out."""
 
     def __init__(self, config: ModelConfig, vocab_size: int) -> None:
-        super().__init__()
-        self.config = config
+        super().__init__(config, vocab_size)
         d_model = config.d_model
         blocks = (
             d_model,
@@ -54,9 +57,17 @@ class Transformer(nn.Module):
         self.encoder_norm = nn.LayerNorm(d_model, eps=1e-6) if config.norm == "pre" else nn.Identity()
         self.decoder_norm = nn.LayerNorm(d_model, eps=1e-6) if config.norm == "pre" else nn.Identity()
 
+    count_parameters = staticmethod(size.count_parameters)
+    kept_floats = staticmethod(size.kept_floats)
+    update_operations = staticmethod(size.update_operations)
+
     @property
-    def vocab_size(self) -> int:
-        return self.embedding.weight.size(0)
+    def output_weight(self) -> Tensor:
+        return self.embedding.weight
+
+    @property
+    def target_limit(self) -> int | None:
+        return self.target_positions.limit
 
     def encode(
         self, src: Padded | Packed, captured: AttentionWeights | None = None, seed_B: Tensor | None = None
@@ -116,6 +127,12 @@ class Transformer(nn.Module):
         hidden_BWD = self.decode(NextTokens(ids_BW, state, self.config.h), state.source.encoded(self.config.h))
         return self.embedding.logits(hidden_BWD), state
 
+    def blocks(self) -> Sequence[Block]:
+        # A decoder layer's keys and values are made before the layer is called, so they are gathered by themselves.
+        decoder = cast("list[DecoderLayer]", self.decoder)
+        keys_values = [Block(layer.cross_attention, ("keys_values",)) for layer in decoder]
+        return [*keys_values, *map(Block, (*self.encoder, *self.decoder))]
+
     _layers_are_compiled = False
 
     def compile_layers(self) -> None:
@@ -123,3 +140,14 @@ class Transformer(nn.Module):
         self._layers_are_compiled = True
         for layer in (*self.encoder, *self.decoder):
             layer.compile(dynamic=True)
+
+
+def as_transformer(model: SequenceModel, what: str) -> Transformer:
+    """Return a model that is a Transformer, for what only a Transformer can do.
+
+    Raises:
+        ConfigError: it is of another kind.
+    """
+    if not isinstance(model, Transformer):
+        raise ConfigError(f'{what}: only for model.kind = "transformer", and this model is a "{model.config.kind}"')
+    return model

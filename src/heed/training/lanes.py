@@ -1,14 +1,11 @@
-"""A micro-batch in lanes: threads of one process, each with a core and a share of the sentences.
+"""A micro-batch in lanes: threads of one process, each with a core and a share of the sentences (`heed.threads`).
 
-All cores together on one small product after the other spend much of their time waiting for each other; on a product
-each, they do not. The lanes share the weights; each has a gradient of its own. These are added up in the order of the
+The lanes share the weights; each has a gradient of its own. These are added up in the order of the
 lanes, so it does not matter which of them is quicker.
 """
 
 import copy
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
 from typing import TypeVar
 
 import torch
@@ -16,6 +13,7 @@ from torch import nn
 
 from heed.config import Config
 from heed.data.batch import Batch
+from heed.threads import thread_pool
 from heed.training.loss import BatchLoss
 from heed.training.workers import Workers
 
@@ -43,12 +41,7 @@ class Lanes:
     def __init__(self, loss: BatchLoss, n: int) -> None:
         self._losses = [loss, *(_sharing_weights(loss) for _ in range(n - 1))]
         self._weights = [list(one.parameters()) for one in self._losses]
-        threads, barrier = torch.get_num_threads(), Barrier(n)
-        self._pool = ThreadPoolExecutor(
-            n, thread_name_prefix="heed-lane", initializer=_take_threads, initargs=(max(1, threads // n),)
-        )
-        list(self._pool.map(lambda lane: barrier.wait(), range(n)))  # all threads are there
-        torch.set_num_threads(threads)  # the number is also that of threads to come
+        self._pool = thread_pool(n, max(1, torch.get_num_threads() // n))
 
     def each(self, batch: Batch, work: Callable[[BatchLoss, Batch], R]) -> list[R]:
         """`work(loss, share)` of every lane that has a share of the batch."""
@@ -71,11 +64,6 @@ def _add_up(same: tuple[nn.Parameter, ...]) -> None:
         if other.grad is not None:
             first.grad = other.grad if first.grad is None else first.grad.add_(other.grad)
             other.grad = None
-
-
-def _take_threads(n: int) -> None:
-    torch.set_num_threads(n)
-    torch.get_num_threads()  # the first question makes the answer this thread's own
 
 
 def _sharing_weights(loss: BatchLoss) -> BatchLoss:

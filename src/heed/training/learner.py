@@ -16,8 +16,9 @@ from heed.checkpoint import check_tensors
 from heed.config import Config
 from heed.data.batch import Batch
 from heed.errors import CheckpointError
+from heed.model.build import build_model
 from heed.model.dropout import pair_seeds
-from heed.model.transformer import Transformer
+from heed.model.interface import SequenceModel
 from heed.symbols import EOS, PAD
 from heed.training.adam import MOMENTS, Adam
 from heed.training.lanes import Lanes, n_lanes
@@ -44,7 +45,7 @@ class Learner:
         check_model_fits(config, vocab_size, workers)
         self.config, self.workers = config, workers
         torch.manual_seed(config.train.seed)
-        self.model = Transformer(config.model, vocab_size).to(workers.device)
+        self.model = build_model(config.model, vocab_size).to(workers.device)
         self._sharded = config.train.sharded and workers.size > 1
         plain_loss = BatchLoss(self.model, config.train.label_smoothing)
         self._loss = self._spread(plain_loss)
@@ -173,12 +174,12 @@ class Learner:
         state = self.scaler.state_dict()
         return {key: torch.tensor(state[key]) for key in ("scale", "_growth_tracker")}
 
-    def plain_model(self) -> Transformer:
+    def plain_model(self) -> SequenceModel:
         """The model as one process has it, to translate with. All processes must ask together."""
         if not (self._sharded or self.config.train.compile):
             return self.model
         weights = {name: self._whole(tensor) for name, tensor in self.model.state_dict().items()}
-        model = Transformer(self.config.model, self.model.vocab_size).to(self.workers.device)
+        model = build_model(self.config.model, self.model.vocab_size).to(self.workers.device)
         model.load_state_dict(weights)
         return model
 

@@ -6,15 +6,20 @@ import json
 import math
 import os
 import sys
+import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
+from heed.config import Config, TrainConfig
 from heed.errors import printable
+from heed.evaluate import CRITERIA, Criterion
 from heed.training.step import StepResult
-from heed.wording import counted, perplexity
+from heed.training.validate import Validation
+from heed.wording import counted, gigabytes, perplexity
 
 if TYPE_CHECKING:
     from heed.training.tensorboard import TensorBoard
@@ -102,6 +107,126 @@ class Log:
 
     def warn(self, message: str) -> None:
         self.event("warning", f"warning: {message}", text=message)
+
+    # --- a training, from beginning to end ----------------------------------------------------------------
+
+    def started(
+        self, config: Config, path: Path, step: int, parameters: int, vocabulary: int, pairs: int, **numbers: Any
+    ) -> None:
+        batches = numbers["batches_per_epoch"]
+        self.event(
+            "start",
+            f"{config.preset}: {parameters / 1e6:.1f} M parameters, vocabulary {vocabulary:,}; "
+            f"{counted(pairs, 'pair')} in {counted(batches, 'batch', 'batches')} an epoch; "
+            f"run folder {path}",
+            step=step,
+            max_steps=config.train.max_steps,
+            parameters=parameters,
+            vocabulary=vocabulary,
+            pairs=pairs,
+            **numbers,
+        )
+
+    def no_kernels(self) -> None:
+        self.say("without the C kernels (no compiler such as gcc, or HEED_KERNELS=off): slower by a quarter or so")
+
+    def not_trained_on(self, reasons: Sequence[tuple[int, Sequence[int], str]]) -> None:
+        """Name pairs that are left out: how many, the first of their lines, and why."""
+        left_out = [
+            f"{counted(count, 'pair')} {why} ({'line' if count == 1 else 'lines'} "
+            f"{', '.join(map(str, lines))}{', ...' if count > len(lines) else ''})"
+            for count, lines, why in reasons
+            if count
+        ]
+        if left_out:
+            self.warn(f"not trained on: {'; '.join(left_out)}")
+
+    def not_validated_on(self, count: int, max_length: int) -> None:
+        if count:
+            self.warn(f"not validated on: {counted(count, 'pair')} longer than {max_length} pieces")
+
+    def overlap(self, shared: int, n_valid: int) -> None:
+        if shared:
+            self.warn(
+                f"{shared:,} of {n_valid:,} validation pairs stand in the training text too: "
+                "validation scores will be too good. Take them out of one of the two"
+            )
+
+    def memory(self, step: int, peak: int, free: int | None) -> None:
+        there = "" if free is None else f" ({gigabytes(free)} free)"
+        self.event(
+            "memory", f"memory: about {gigabytes(peak)} at the most{there}", step=step, predicted=peak, free=free
+        )
+
+    def smaller_portions(self, wanted: int, train: TrainConfig, step: int) -> None:
+        also = "" if step == 0 else "; sums are rounded differently, so this resume is not bit-exact"
+        self.warn(
+            f"{wanted:,} tokens at a time would not fit into memory: train.micro_batch_tokens is now "
+            f"{train.micro_batch_tokens:,}. An update sees the same {train.batch_tokens:,} tokens, "
+            f"by gradient accumulation{also}"
+        )
+
+    def skipped(self, step: int, n_in_a_row: int, lines: list[int], texts: str) -> None:
+        self.event(
+            "skipped",
+            f"warning: loss or gradient of step {step:,} are not finite, so it was left out "
+            f"({n_in_a_row} in a row); its batch is made of {lines_of(lines, texts)}",
+            step=step,
+            lines=lines,
+        )
+
+    def validated(self, found: Validation, step: int, name: str, seconds: float) -> None:
+        samples = "".join(
+            f"\n    source       {one.source}"
+            f"\n    translation  {textwrap.shorten(one.translation, 200, placeholder=' ...')}"
+            f"\n    reference    {one.reference}"
+            for one in found.samples
+        )
+        scores = ", ".join(f"{CRITERIA[key].label} {CRITERIA[key].shown(value)}" for key, value in found.scores.items())
+        self.event(
+            "validation",
+            f"validation at {name}: {scores}{samples}",
+            step=step,
+            of=name,
+            **{key: value if math.isfinite(value) else None for key, value in found.scores.items()},
+            samples=[asdict(one) for one in found.samples],
+            seconds=round(seconds, 2),
+        )
+
+    def interrupted(self, step: int, path: Path, processes: int) -> None:
+        command = "heed" if processes == 1 else "torchrun (as before) -m heed"
+        self.event(
+            "interrupted",
+            f"stopped and saved at step {step:,}\ngo on with: {command} train --resume {path}",
+            step=step,
+        )
+
+    def stopped_early(self, step: int, patience: int, by: Criterion) -> None:
+        self.event(
+            "early_stop",
+            f"stopping early: {counted(patience, 'validation')} without a better {by.label} (train.patience)",
+            step=step,
+        )
+
+    def ended(
+        self, step: int, reason: str, best: dict[str, Any], by: Criterion, path: Path, vocabulary: int, memory: int
+    ) -> None:
+        scores = f" (validation {by.label} {by.shown(best[by.key])})" if by.key in best else ""
+        further = f"heed translate --model {path} < input.txt > output.txt"
+        if best.get("perplexity", 0) > vocabulary:
+            further = "see docs/learning.md: this model is worse than guessing"
+        self.event(
+            "end",
+            f"done after {counted(step, 'step')}; "
+            f"translations will use {best.get('checkpoint', 'the last step')}{scores}\n"
+            f"next: {further}",
+            step=step,
+            reason=reason,
+            best=best,
+            peak_memory=memory,
+        )
+
+    # --- updates ------------------------------------------------------------------------------------------
 
     def step(self, step: int, result: StepResult, log_every: int) -> None:
         """After each update: moves the bar; every `log_every` steps an event and, without a bar, a line."""
@@ -234,6 +359,11 @@ class _Bar:
         if self._running:
             self._progress.stop()
             self._running = False
+
+
+def lines_of(lines: list[int], texts: str) -> str:
+    """Name lines of texts, the first few of them."""
+    return f"lines {', '.join(map(str, lines[:10]))}{' ...' if len(lines) > 10 else ''} of {texts}"
 
 
 def _rounded(value: float, digits: int) -> float | None:

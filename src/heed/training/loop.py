@@ -5,19 +5,15 @@ the weights, the optimizer's state and the step number. So a resumed run is the 
 a training goes through the same loop: what only one of them knows, it tells the others (`Workers`).
 """
 
-import math
-import sys
-import textwrap
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heed.checkpoint import read_tensors
 from heed.config import Config, build_config
 from heed.data.batch import Batch, make_batch
 from heed.data.batching import BatchPlan
@@ -25,18 +21,19 @@ from heed.data.corpus import ParallelText, overlap
 from heed.data.store import PairStore
 from heed.durable import checksum, json_bytes
 from heed.errors import TrainingError
-from heed.evaluate import CRITERIA, criterion
+from heed.evaluate import criterion
 from heed.kernels.library import library
 from heed.lock import FolderLock
-from heed.model.transformer import Transformer
-from heed.run import RunFolder, load_weights
+from heed.model.interface import SequenceModel
+from heed.run import RunFolder
 from heed.training import begin
+from heed.training.averaging import try_means
 from heed.training.collapse import collapse_advice
 from heed.training.keeper import Keeper, Text
 from heed.training.lanes import n_lanes
 from heed.training.learner import NOTHING, Learner
-from heed.training.log import Log, Silence
-from heed.training.memory import fitting, free_memory, peak_memory, predicted_peak, used_memory
+from heed.training.log import Log, Silence, lines_of
+from heed.training.memory import peak_memory, plan_memory
 from heed.training.precision import check_precision
 from heed.training.progress import Progress
 from heed.training.step import StepResult, train_step
@@ -44,7 +41,6 @@ from heed.training.stop import Interrupted, StopRequest
 from heed.training.tensorboard import check_tensorboard
 from heed.training.validate import Validation, validate
 from heed.training.workers import Workers, all_workers, is_restart
-from heed.wording import counted, gigabytes
 
 
 @dataclass(frozen=True)
@@ -107,8 +103,7 @@ def resume(
     longer = {key: n for key, n in (("max_steps", max_steps), ("patience", patience)) if n is not None}
     with all_workers() as workers:
         with workers.agreeing():
-            config = RunFolder.open(Path(out)).config
-            check_precision(config.train.precision, workers.device, _log(None, config, workers, quiet).say)
+            RunFolder.check(Path(out))
         return _go_on(Path(out), workers, restore=True, longer=longer, on_step=on_step, quiet=quiet)
 
 
@@ -126,22 +121,25 @@ def _go_on(
     try:
         with workers.agreeing():
             if workers.leads:
-                begun = RunFolder.open(out)
                 lock = lock or FolderLock.acquire(out)
-                done = _outcome_without_validation(begun) if restore and not longer else None
-                if done is None:
-                    begin.remake_corpus(begun)
-        if (done := workers.from_leader(done)) is not None:
-            return done
         with workers.agreeing():  # a file may be missing on one of many machines
             run = RunFolder.open(out)
+            check_precision(run.config.train.precision, workers.device, _log(None, run.config, workers, quiet).say)
+            if workers.leads:
+                done = _outcome_without_validation(run) if restore and not longer else None
+                if done is None:
+                    begin.remake_corpus(run)
+        if (done := workers.from_leader(done)) is not None:
+            return done
+        with workers.agreeing():
+            written = run.config
             if longer:
                 run.config = build_config(run.config, ("resume", {"train": longer}))
             if restore:
                 run.check_newest()
             store, valid = begin.open_corpus(run), begin.read_own_validation(run)
         log = _log(run.events_path, run.config, workers, quiet)
-        return _Training(run, store, valid, workers, log, on_step).go_on(restore)
+        return _Training(run, store, valid, workers, log, on_step).go_on(restore, written)
     finally:
         if lock is not None:
             lock.release()
@@ -189,12 +187,12 @@ class _Training:
 
     # --- what happens -------------------------------------------------------------------------------------
 
-    def go_on(self, restore: bool) -> Outcome:
-        """Train until the end, an early stop, or a request to stop."""
+    def go_on(self, restore: bool, written: Config) -> Outcome:
+        """Train until the end, an early stop, or a request to stop. `written`: what config.json says."""
         with self.stop.listening():
             try:
                 if restore:
-                    self._restore()
+                    self._restore(written)
                 self._announce()
                 self._fit_memory()
                 reason = self._train()
@@ -203,23 +201,18 @@ class _Training:
                 reason = "interrupted"
                 if self.progress.step and not self.keeper.save(self.progress):
                     raise self.keeper.cannot_save(self.progress) from None
-                self.log.event(
-                    "interrupted",
-                    f"stopped and saved at step {self.progress.step:,}\n"
-                    f"go on with: {self._command()} train --resume {self.run.path}",
-                    step=self.progress.step,
-                )
+                self.log.interrupted(self.progress.step, self.run.path, self.workers.size)
             finally:
                 self.log.close()
                 self.keeper.close()
         return Outcome(self.run.path, self.progress.step, reason, self.keeper.best)
 
-    def _restore(self) -> None:
+    def _restore(self, written: Config) -> None:
         self.progress = self.keeper.restore()
         if self.progress.step == self.config.train.max_steps:
             self.log.say(f"it has made all its steps; for more: --set train.max_steps={2 * self.progress.step}")
         with self.workers.agreeing():
-            if self.workers.leads and self.config != RunFolder.open(self.run.path).config:
+            if self.workers.leads and self.config != written:
                 self.run.change_config(self.config)  # for longer than it says
 
     def _train(self) -> str:
@@ -267,20 +260,14 @@ class _Training:
         """Loss or gradient of an update are not finite: nothing was changed by it; a few in a row are too many."""
         lines = sorted(self.store.lines[pairs].tolist())
         self.progress = replace(self.progress, step=step, bad_batches=self.progress.bad_batches + 1)
-        named = f"lines {', '.join(map(str, lines[:10]))}{' ...' if len(lines) > 10 else ''} of {self._text_names()}"
+        self.log.skipped(step, self.progress.bad_batches, lines, self._text_names())
         most = self.config.train.skip_bad_batches
-        self.log.event(
-            "skipped",
-            f"warning: loss or gradient of step {step:,} are not finite, so it was left out "
-            f"({self.progress.bad_batches} in a row); its batch is made of {named}",
-            step=step,
-            lines=lines,
-        )
         if self.progress.bad_batches > most:
             raise TrainingError(
                 f"the last {self.progress.bad_batches} updates are not finite, more than "
-                f"train.skip_bad_batches = {most}; look at {named} (all are listed in {self.run.events_path}), "
-                "or begin again with a lower train.learning_rate_factor. The checkpoints are whole"
+                f"train.skip_bad_batches = {most}; look at {lines_of(lines, self._text_names())} (all are listed in "
+                f"{self.run.events_path}), or begin again with a lower train.learning_rate_factor. "
+                "The checkpoints are whole"
             )
 
     def _stop_asked(self) -> bool:
@@ -310,7 +297,7 @@ class _Training:
         if not self.keeper.save_best(self.progress, found):  # what is not kept cannot be the best
             self.progress = replace(before, validated_step=step, validations_since_best=0)
 
-    def _validate(self, model: Transformer, name: str) -> Validation:
+    def _validate(self, model: SequenceModel, name: str) -> Validation:
         self.log.validating()
         began = time.monotonic()
         found = validate(
@@ -324,22 +311,7 @@ class _Training:
         )
         seconds = time.monotonic() - began
         self.log.pause(seconds)
-        samples = "".join(
-            f"\n    source       {one.source}"
-            f"\n    translation  {textwrap.shorten(one.translation, 200, placeholder=' ...')}"
-            f"\n    reference    {one.reference}"
-            for one in found.samples
-        )
-        scores = ", ".join(f"{CRITERIA[key].label} {CRITERIA[key].shown(value)}" for key, value in found.scores.items())
-        self.log.event(
-            "validation",
-            f"validation at {name}: {scores}{samples}",
-            step=self.progress.step,
-            of=name,
-            **{key: value if math.isfinite(value) else None for key, value in found.scores.items()},
-            samples=[asdict(one) for one in found.samples],
-            seconds=round(seconds, 2),
-        )
+        self.log.validated(found, self.progress.step, name, seconds)
         # The first validation may come so early that the model has learnt nothing yet.
         is_early = self.progress.best is None and self.progress.step < self.config.train.warmup_steps
         if found.collapse and not is_early:
@@ -352,152 +324,59 @@ class _Training:
         config, step = self.config.train, self.progress.step
         self.keeper.save_at_last(self.progress)
         if reason == "early":
-            self.log.event(
-                "early_stop",
-                f"stopping early: {counted(config.patience, 'validation')} without a better {self.criterion.label} "
-                "(train.patience)",
-                step=step,
-            )
-        self._try_means()
+            self.log.stopped_early(step, config.patience, self.criterion)
+        judge = self._validate if self.valid else None
+        try_means(self.run, self.keeper, self.progress, self.workers, judge, self.criterion)
         self.keeper.finish()
         best = self.keeper.best or {}
-        by = self.criterion
         if self.valid and not best:
             raise TrainingError(
                 "no validation had a finite perplexity, so there is no model to translate with; begin again with a "
                 f"lower train.learning_rate_factor (it was {config.learning_rate_factor:g})"
             )
-        scores = f" (validation {by.label} {by.shown(best[by.key])})" if by.key in best else ""
-        self.log.event(
-            "end",
-            f"done after {counted(step, 'step')}; "
-            f"translations will use {best.get('checkpoint', 'the last step')}{scores}\n"
-            f"next: {self._next(best)}",
-            step=step,
-            reason=reason,
-            best=best,
-            peak_memory=peak_memory(self.workers.device),
-        )
-
-    def _next(self, best: dict[str, Any]) -> str:
-        if best.get("perplexity", 0) > len(self.run.tokenizer):
-            return "see docs/learning.md: this model is worse than guessing"
-        return f"heed translate --model {self.run.path} < input.txt > output.txt"
-
-    def _try_means(self) -> None:
-        """Section 6.1: the mean of the last checkpoints competes with the best one, and so does a running mean."""
-        config, step = self.config.train, self.progress.step
-        steps = self.workers.from_leader(self.keeper.regular_steps()[-config.average_last :])
-        enough = config.average_last > 1 and len(steps) > 1
-        if not self.valid:  # nothing to judge by: the mean, if there are enough for it
-            enough = enough and len(steps) == config.average_last
-            name = self.keeper.save_mean(steps) if enough else None
-            self.keeper.set_best(name or self.run.step_path(step).name, step, None)
-            return
-        best = self.progress.best
-        candidates = []
-        if enough:
-            candidates.append((self.keeper.save_mean(steps), f"the average of steps {', '.join(map(str, steps))}"))
-        if config.ema_decay:
-            candidates.append((self.keeper.save_running_mean(step), "the running mean of the weights"))
-        for name, what in candidates:
-            if name is None:  # it could not be made, and that was said
-                continue
-            path = self.run.checkpoint_path(name)
-            model = Transformer(self.config.model, len(self.run.tokenizer)).to(self.workers.device)
-            load_weights(model, read_tensors(path, "model"), str(path))
-            found = self._validate(model, what)
-            if found.better_than(best, self.criterion):
-                best = found
-                self.keeper.set_best(name, step, found)
+        ends = step, reason, best, self.criterion, self.run.path
+        self.log.ended(*ends, len(self.run.tokenizer), peak_memory(self.workers.device))
 
     # --- saying -------------------------------------------------------------------------------------------
 
     def _announce(self) -> None:
-        config, store = self.config, self.store
-        self.log.event(
-            "start",
-            f"{config.preset}: {self.n_parameters / 1e6:.1f} M parameters, vocabulary {len(self.run.tokenizer):,}; "
-            f"{counted(len(store) - self.plan.n_long, 'pair')} in {counted(len(self.plan), 'batch', 'batches')} "
-            "an epoch; "
-            f"run folder {self.run.path}",
+        config, store, plan = self.config, self.store, self.plan
+        self.log.started(
+            config,
+            self.run.path,
             step=self.progress.step,
-            max_steps=config.train.max_steps,
             parameters=self.n_parameters,
             vocabulary=len(self.run.tokenizer),
-            pairs=len(store) - self.plan.n_long,
-            batches_per_epoch=len(self.plan),
+            pairs=len(store) - plan.n_long,
+            batches_per_epoch=len(plan),
             processes=self.workers.size,
             metric=self.criterion.key,
         )
         if self.progress.step == 0 and (advice := begin.few_pairs(config.preset, len(store))):
             self.log.say(advice)
         if self.workers.device.type == "cpu" and library() is None:
-            self.log.say(
-                "without the C kernels (no compiler such as gcc, or HEED_KERNELS=off): slower by a quarter or so"
-            )
-        left_out = [
-            f"{counted(count, 'pair')} {what} ({'line' if count == 1 else 'lines'} "
-            f"{', '.join(map(str, lines))}{', ...' if count > len(lines) else ''})"
-            for count, lines, what in (
-                (len(store.blank_lines), store.blank_lines[:3].tolist(), "with a blank side"),
-                (
-                    self.plan.n_long,
-                    store.lines[self.plan.long_pairs(3)].tolist(),
-                    f"longer than {config.model.max_length} pieces (model.max_length)",
-                ),
-            )
-            if count
-        ]
-        if left_out:
-            self.log.warn(f"not trained on: {'; '.join(left_out)}")
-        if self.n_long_valid:
-            self.log.warn(
-                f"not validated on: {counted(self.n_long_valid, 'pair')} longer than {config.model.max_length} pieces"
-            )
+            self.log.no_kernels()
+        blank, long = store.blank_lines[:3].tolist(), store.lines[plan.long_pairs(3)].tolist()
+        too_long = f"longer than {config.model.max_length} pieces (model.max_length)"
+        self.log.not_trained_on([(len(store.blank_lines), blank, "with a blank side"), (plan.n_long, long, too_long)])
+        self.log.not_validated_on(self.n_long_valid, config.model.max_length)
         if self.progress.step == 0 and self.valid and config.data.train_source and self.workers.leads:
-            shared = overlap(ParallelText(config.data.train_source, config.data.train_target), self.valid)
-            if shared:
-                self.log.warn(
-                    f"{shared:,} of {len(self.valid):,} validation pairs stand in the training text too: "
-                    "validation scores will be too good. Take them out of one of the two"
-                )
+            text = ParallelText(config.data.train_source, config.data.train_target)
+            self.log.overlap(overlap(text, self.valid), len(self.valid))
 
     def _fit_memory(self) -> None:
         """Say what will be needed; if that is more than there is, compute updates in smaller portions."""
-        device, size = self.workers.device, self.workers.size
-        now, free = used_memory(device), free_memory(device)
-        wanted = self.config.train.micro_batch_tokens
-        room = sys.maxsize if free is None else free // self.workers.n_here
-        sizes = self.n_parameters, len(self.run.tokenizer), size, now
-        fitted = fitting(self.config, *sizes, room)
-        smallest = min(self.workers.gather(fitted.train.micro_batch_tokens))
-        self.config = replace(self.config, train=replace(self.config.train, micro_batch_tokens=smallest))
-        peak = predicted_peak(self.config, *sizes)
-        there = "" if free is None else f" ({gigabytes(free)} free)"
-        self.log.event(
-            "memory",
-            f"memory: about {gigabytes(peak)} at the most{there}",
-            step=self.progress.step,
-            predicted=peak,
-            free=free,
-        )
-        fitting_tokens = self.config.train.micro_batch_tokens
-        if fitting_tokens == wanted:
+        step, wanted = self.progress.step, self.config
+        plan = plan_memory(wanted, self.n_parameters, len(self.run.tokenizer), self.workers)
+        self.config = plan.config
+        self.log.memory(step, plan.peak, plan.free)
+        if plan.config == wanted:
             return
         # Sums of other portions round differently, so a resume on another day uses the same ones.
         with self.workers.agreeing():
-            if self.progress.step == 0 and self.workers.leads:
+            if step == 0 and self.workers.leads:
                 self.run.change_config(self.config)
-        also = "" if self.progress.step == 0 else "; sums are rounded differently, so this resume is not bit-exact"
-        self.log.warn(
-            f"{wanted:,} tokens at a time would not fit into memory: train.micro_batch_tokens is now "
-            f"{fitting_tokens:,}. An update sees the same {self.config.train.batch_tokens:,} tokens, "
-            f"by gradient accumulation{also}"
-        )
-
-    def _command(self) -> str:
-        return "heed" if self.workers.size == 1 else "torchrun (as before) -m heed"
+        self.log.smaller_portions(wanted.train.micro_batch_tokens, self.config.train, step)
 
     def _text_names(self) -> str:
         return " and ".join(text.path for text in self.store.texts)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from heed.kernels.softmax import softmax_less_gold_
-from heed.model.transformer import Transformer
+from heed.model.interface import SequenceModel
 from heed.symbols import PAD
 
 PORTION = 256  # rows of logits at a time: measured with 8,000 and 37,000 symbols, fewer are slow products
@@ -30,7 +30,7 @@ class Loss:
 class BatchLoss(nn.Module):
     """Model and loss in one module, so that DDP or FSDP can wrap both."""
 
-    def __init__(self, model: Transformer, epsilon: float) -> None:
+    def __init__(self, model: SequenceModel, epsilon: float) -> None:
         super().__init__()
         self.model, self.epsilon = model, epsilon
 
@@ -40,7 +40,7 @@ class BatchLoss(nn.Module):
         """Return the two sums of `Loss`; `seed` is that of each pair's dropout."""
         real_BT = tgt_out_BT.ne(PAD)
         hidden_ND = self.model.hidden(src_BS, tgt_in_BT, real_BT, seed_B)
-        loss = label_smoothed_loss(hidden_ND, self.model.embedding.weight, tgt_out_BT[real_BT], self.epsilon)
+        loss = label_smoothed_loss(hidden_ND, self.model.output_weight, tgt_out_BT[real_BT], self.epsilon)
         return loss.smoothed, loss.negative_log_likelihood
 
 

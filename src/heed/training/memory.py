@@ -1,14 +1,15 @@
 """Memory: what a training will need, and what there is."""
 
-from dataclasses import replace
+import sys
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 
-from heed.config import Config, ModelConfig
+from heed.config import Config
 from heed.errors import ConfigError
-from heed.kernels.varlen import LANES, MAX_POSITIONS
-from heed.model.size import count_parameters
+from heed.kernels.varlen import MAX_POSITIONS
+from heed.model.build import model_class
 from heed.training.loss import PORTION
 from heed.training.workers import Workers
 from heed.wording import gigabytes
@@ -19,28 +20,13 @@ _ON_THE_WAY, _BUFFERS = 1.35, 40 << 20
 _ROOM = 0.9  # of the free memory may be used
 
 
-def kept_floats(model: ModelConfig, length: int) -> int:
-    """Numbers kept for the backward pass, for one source and one target position of sentences so long."""
-    d, a, c = model.d_model, model.h * model.key_size, model.h * model.value_size
-    mask = d // 4 if model.dropout else 0  # one byte each
-    residual = 2 * d + mask  # the sum that is normalised, and what comes of it
-    weights = (
-        model.h * -(-length // LANES) * LANES if length <= MAX_POSITIONS else 0
-    )  # PyTorch's kernel makes them again
-    attention = 2 * a + 2 * c + weights + residual  # queries, keys, values, context
-    feed_forward = model.d_ff + residual
-    encoder = model.encoder_layers * (attention + feed_forward)
-    decoder = model.decoder_layers * (2 * attention + feed_forward)
-    return encoder + decoder + 2 * (2 * d + mask)
-
-
 def check_model_fits(config: Config, vocab_size: int, workers: Workers) -> None:
     """Refuse a model whose weights alone, with gradient and Adam's moments, exceed the free memory.
 
     Raises:
         ConfigError: it says how much there would have to be.
     """
-    n_parameters = count_parameters(config.model, vocab_size)
+    n_parameters = model_class(config.model).count_parameters(config.model, vocab_size)
     share = n_parameters // workers.size if config.train.sharded else n_parameters
     needed, free = _bytes_of_weights(config, share), free_memory(workers.device)
     if free is not None and needed * workers.n_here > free:
@@ -61,7 +47,7 @@ def predicted_peak(config: Config, n_parameters: int, vocab_size: int, processes
     logits = vocab_size * min(PORTION, _positions(config, processes))
     share = n_parameters // processes if config.train.sharded else n_parameters
     width = 4 if config.train.precision == "float32" else 2
-    kept = width * kept_floats(config.model, MAX_POSITIONS) * _positions(config, processes)
+    kept = width * model_class(config.model).kept_floats(config.model, MAX_POSITIONS) * _positions(config, processes)
     to_come = _bytes_of_weights(config, share) - 4 * share  # the weights are there
     return at_start + to_come + int(_ON_THE_WAY * kept) + 3 * 4 * logits + _BUFFERS
 
@@ -76,6 +62,27 @@ def fitting(config: Config, n_parameters: int, vocab_size: int, processes: int, 
         halved = max(smallest, _positions(config, processes) // 2)
         config = replace(config, train=replace(config.train, micro_batch_tokens=halved))
     return config
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """A config whose micro-batches fit into memory in every process, and what this process will need of it."""
+
+    config: Config
+    peak: int  # bytes
+    free: int | None  # bytes; None where the system does not tell
+
+
+def plan_memory(config: Config, n_parameters: int, vocab_size: int, workers: Workers) -> MemoryPlan:
+    """Predict what a training will need; if that is more than there is, make its micro-batches smaller. All processes
+    must ask together."""
+    now, free = used_memory(workers.device), free_memory(workers.device)
+    room = sys.maxsize if free is None else free // workers.n_here
+    sizes = n_parameters, vocab_size, workers.size, now
+    fitted = fitting(config, *sizes, room)
+    smallest = min(workers.gather(fitted.train.micro_batch_tokens))
+    config = replace(config, train=replace(config.train, micro_batch_tokens=smallest))
+    return MemoryPlan(config, predicted_peak(config, *sizes), free)
 
 
 def used_memory(device: torch.device) -> int:

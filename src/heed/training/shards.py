@@ -9,7 +9,6 @@ from torch import Tensor
 from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
 from torch.distributed.tensor import DTensor, distribute_tensor
 
-from heed.model.layers import DecoderLayer
 from heed.training.loss import BatchLoss
 
 
@@ -17,12 +16,10 @@ def shard(loss: BatchLoss) -> None:
     """From here on the model's weights are this process's shares."""
     # Keys and values are views, which nothing here writes to.
     warnings.filterwarnings("ignore", message="FSDP2-wrapped module .* returned a view tensor")
-    for layer in (*loss.model.encoder, *loss.model.decoder):
-        if isinstance(layer, DecoderLayer):
-            # Its keys and values are made before the layer is called, so it is gathered by itself.
-            fully_shard(layer.cross_attention)
-            register_fsdp_forward_method(layer.cross_attention, "keys_values")
-        fully_shard(layer)
+    for block in loss.model.blocks():
+        fully_shard(block.module)
+        for method in block.methods:
+            register_fsdp_forward_method(block.module, method)
     fully_shard(loss)
 
 

@@ -9,7 +9,7 @@ from heed.engines.pytorch import PyTorchEngine
 from heed.errors import DecodeError
 from heed.evaluate import Criterion, score
 from heed.evaluate.criterion import BLEU
-from heed.model.transformer import Transformer
+from heed.model.interface import SequenceModel
 from heed.text.tokenizer import Tokenizer
 from heed.training.collapse import signs_of_collapse
 from heed.training.stop import Interrupted
@@ -45,7 +45,7 @@ class Validation:
 
 
 def validate(
-    model: Transformer,
+    model: SequenceModel,
     tokenizer: Tokenizer,
     pairs: list[tuple[str, str]],
     decode: DecodeConfig,

@@ -1,0 +1,17 @@
+"""From a config to a model: the one place that knows every kind."""
+
+from heed.config import ModelConfig
+from heed.model.interface import SequenceModel
+from heed.model.transformer import Transformer
+
+KINDS: dict[str, type[SequenceModel]] = {"transformer": Transformer}
+
+
+def model_class(config: ModelConfig) -> type[SequenceModel]:
+    """Return the class of the models that a config describes; it can say how large they are."""
+    return KINDS[config.kind]
+
+
+def build_model(config: ModelConfig, vocab_size: int) -> SequenceModel:
+    """Return a model with fresh weights, drawn by PyTorch's generator."""
+    return model_class(config)(config, vocab_size)
