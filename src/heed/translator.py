@@ -107,6 +107,7 @@ class Translator:
         So does this one: PyTorch moves weights into shared memory when it hands them to another process.
         """
         self.__dict__.pop("_decoders", None)
+        self._made_of = []
         return self.__dict__.copy()
 
     @cached_property

@@ -104,7 +104,7 @@ def test_state_of_0_1_0_without_a_validation() -> None:
 
 def test_one_word_lines_go_by_chrf(words: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = tmp_path / "run"
-    validations = trained(words, run, seed=2)
+    validations = trained(words, run, seed=4)
     said = capsys.readouterr().err
     assert "train.metric: chrf (references average 1.0 words, too few for BLEU)\n" in said
     assert f"validation at step 10: perplexity {validations[0]['perplexity']:.2f}, BLEU 0.00, chrF2 " in said
