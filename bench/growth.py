@@ -22,7 +22,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from heed.decode.step import Task
 
 from heed.allocator import keep_freed_memory
 from heed.config import Config, ModelConfig, TrainConfig

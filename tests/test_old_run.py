@@ -54,6 +54,7 @@ def test_it_goes_on(folder: Path) -> None:
     done = command(folder, "train", "--resume", "run", "--set", "train.max_steps=310")
     assert done.returncode == 0, done.stderr
     assert "going on at step 300" in done.stderr
+    assert "drew dropout masks in another way" in done.stderr
     run = RunFolder.open(folder / "run")
     assert run.steps()[-1] == 310
     for name in ("config.json", "best.json"):

@@ -125,8 +125,8 @@ def new_folder(path: Path, replacing: bool = False) -> Iterator[Path]:
         if before.exists() and not path.exists():
             os.rename(before, path)
         shutil.rmtree(beside, ignore_errors=True)  # a full disk needs the space
-        if isinstance(error, OSError) and str(error.filename).startswith(str(beside)):
-            raise _named(error, path) from None
+        if isinstance(error, OSError) and Path(str(error.filename)).is_relative_to(beside):
+            raise _named(error, path / Path(str(error.filename)).relative_to(beside)) from None
         raise
     shutil.rmtree(before, ignore_errors=True)
 

@@ -144,6 +144,10 @@ def checked(options: SearchOptions) -> SearchOptions:
     ):
         if not least <= value <= most:
             raise DecodeError(f"{name} must be from {least} to {most:,}, not {value}")
+    if options.trace and options.sampling is not None:
+        raise DecodeError("trace is of beam search, and sampling draws at random; give one of them")
+    if options.seconds is not None and not options.seconds >= 0:
+        raise DecodeError(f"seconds must be at least 0, not {options.seconds}")
     if options.n_best > options.beam and options.sampling is None:
         raise DecodeError(f"n_best {options.n_best} needs a beam of at least {options.n_best} (beam is {options.beam})")
     return options

@@ -109,6 +109,8 @@ class Translator:
         prefixes = None if prefixes is None else texts_of(prefixes, "prefixes")
         if sampling is not None and not isinstance(sampling, Sampling):
             raise TypeError(f"sampling must be a heed.Sampling, not {type(sampling).__name__}")
+        if is_cancelled is not None and not callable(is_cancelled):
+            raise TypeError(f"is_cancelled must be a function, not {type(is_cancelled).__name__}")
         if sampling is not None and beam is not None:
             raise DecodeError(f"beam {beam} is for searching, and sampling draws at random; give one of them")
         options = SearchOptions(

@@ -184,3 +184,16 @@ def test_a_file_that_cannot_be_written_is_named(
     monkeypatch.setattr(VERBS["score"], "run", lambda args: open(tmp_path / "absent" / "out", "w"))
     assert main(["score", "--reference", "x"]) == 1
     assert capsys.readouterr().err == f"heed score: {tmp_path / 'absent' / 'out'}: No such file or directory\n"
+
+
+def test_a_terminal_without_the_characters_gets_their_numbers(tmp_path: Path) -> None:
+    for name in ("a.en", "a.de"):
+        (tmp_path / name).write_text("über\n" * 5, encoding="utf-8")
+    done = subprocess.run(
+        [COMMAND, "doctor", "--source", tmp_path / "a.en", "--target", tmp_path / "a.de"],
+        env={**ENVIRONMENT, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        capture_output=True,
+        timeout=120,
+    )
+    assert b"Traceback" not in done.stderr, done.stderr
+    assert done.returncode in (0, 1) and b"\\xfcber" in done.stdout

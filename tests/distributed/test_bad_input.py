@@ -39,7 +39,7 @@ def test_texts_of_unequal_length(training: Training, tmp_path: Path) -> None:
     for name, n in (("train.src", 5), ("train.tgt", 4)):
         write_lines(tmp_path / name, ["a b"] * n)
     ended = training.start(2, tmp_path / "run", *texts(tmp_path, "train")).wait(30)
-    assert_said_once(ended, "train.src")
+    assert_said_once(ended, "train.src has 5 lines")
     assert not (tmp_path / "run").exists()
 
 

@@ -152,9 +152,9 @@ def _was_begun_with(run: Path, config: "Config") -> bool:
         begun = RunFolder.open(run).config
     except CheckpointError:
         return False
-    # These two, a run decides by the machine it is begun on.
-    lanes, tokens = begun.train.lanes, begun.train.micro_batch_tokens
-    return begun == replace(config, train=replace(config.train, lanes=lanes, micro_batch_tokens=tokens))
+    # These a run decides when it is made, by its machine and its text.
+    decided = {name: getattr(begun.train, name) for name in ("lanes", "micro_batch_tokens", "metric")}
+    return begun == replace(config, train=replace(config.train, **decided))
 
 
 def _show_attention(translator: "Translator", text: str) -> None:

@@ -4,6 +4,7 @@
 """
 
 import argparse
+import io
 import os
 import sys
 import textwrap
@@ -96,6 +97,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command, and return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     args = argparse.Namespace(verb="", debug=False)
+    for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a character gets its number, and not a traceback
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         parser = build_parser()
         if not words:

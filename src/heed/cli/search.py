@@ -1,6 +1,7 @@
 """The options of models and search that `heed translate` and `heed evaluate` share."""
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from heed.cli.startup import import_torch
@@ -65,9 +66,19 @@ def check_options(args: argparse.Namespace) -> None:
 
 
 def load_translator(args: argparse.Namespace) -> "Translator":
-    """Load the models with the engine that is asked for."""
+    """Load the models with the engine that is asked for.
+
+    Raises:
+        ConfigError: that engine is not there, or cannot do what is asked.
+    """
     if args.engine == "torch":
         import_torch()
+    else:
+        from heed.engines.ctranslate2 import unsupported
+        from heed.errors import ConfigError
+
+        if (reason := unsupported(_asked(args))) is not None:  # before anything is exported
+            raise ConfigError(reason)
     from heed.allocator import keep_freed_memory
     from heed.translator import load
 
@@ -79,28 +90,33 @@ def search_options(args: argparse.Namespace, translator: "Translator") -> "Searc
     """Return what the options ask for; what they do not, from the run's settings.
 
     Raises:
-        ConfigError: a value out of range, two that contradict each other, or what the engine cannot do.
+        ConfigError: a value out of range, or two that contradict each other.
     """
     from heed.errors import ConfigError, DecodeError
-    from heed.options import SearchOptions
     from heed.translation import checked
 
     decode = translator.decode
     beam = 1 if getattr(args, "greedy", False) else args.beam
-    options = SearchOptions(
+    options = replace(
+        _asked(args),
         beam=decode.beam if beam is None else beam,
         alpha=decode.alpha if args.alpha is None else args.alpha,
+    )
+    try:
+        return checked(options)
+    except DecodeError as error:
+        raise ConfigError(_by_option(error)) from None
+
+
+def _asked(args: argparse.Namespace) -> "SearchOptions":
+    """Return what the options ask for, apart from what a run has settings for."""
+    from heed.options import SearchOptions
+
+    return SearchOptions(
         n_best=getattr(args, "n_best", 1),
         sampling=_sampling(args) if getattr(args, "sample", False) else None,
         prefixes=() if getattr(args, "prefixes", None) else None,
     )
-    try:
-        checked(options)
-    except DecodeError as error:
-        raise ConfigError(_by_option(error)) from None
-    if (reason := translator.engine.supports(options)) is not None:
-        raise ConfigError(reason)
-    return options
 
 
 def _sampling(args: argparse.Namespace) -> "Sampling":

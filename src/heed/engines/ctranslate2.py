@@ -43,6 +43,20 @@ class _Hypothesis(NamedTuple):
     finished: bool
 
 
+def unsupported(options: SearchOptions) -> str | None:
+    """Return why CTranslate2 cannot do what is asked; None: it can. Nothing has to be loaded to know."""
+    unable = {
+        "it would draw other samples": options.sampling is not None,
+        "it does not force prefixes piece by piece": options.prefixes is not None,
+        "it does not tell its attention": options.attention,
+        "it does not tell what it considered": options.trace,
+        "it has no deadlines": options.seconds is not None,
+        "it cannot be cancelled": options.is_cancelled is not None,
+    }
+    reason = next((reason for reason, holds in unable.items() if holds), None)
+    return reason and f"engine ctranslate2 cannot do this: {reason}; use engine torch, the default"
+
+
 class CTranslate2Engine:
     """A folder made by `write_ctranslate2`, ready to translate."""
 
@@ -80,20 +94,15 @@ class CTranslate2Engine:
     def has_last_position(self) -> bool:
         return self.config.model.positions == "learned"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies open the folder themselves: CTranslate2's own objects cannot be pickled."""
+        return CTranslate2Engine, (self._folder, self.config, self.tokenizer, self._int8, self._weights)
+
     def __repr__(self) -> str:
         return f"ctranslate2, vocabulary of {len(self.tokenizer):,}{', int8' if self._int8 else ''}"
 
     def supports(self, options: SearchOptions) -> str | None:
-        unable = {
-            "it would draw other samples": options.sampling is not None,
-            "it does not force prefixes piece by piece": options.prefixes is not None,
-            "it does not tell its attention": options.attention,
-            "it does not tell what it considered": options.trace,
-            "it has no deadlines": options.seconds is not None,
-            "it cannot be cancelled": options.is_cancelled is not None,
-        }
-        reason = next((reason for reason, holds in unable.items() if holds), None)
-        return reason and f"engine ctranslate2 cannot do this: {reason}; use engine torch, the default"
+        return unsupported(options)
 
     def translate(
         self, texts: Sequence[str], numbers: Sequence[int], options: SearchOptions, on_done: Callable[[list[int]], None]
@@ -101,9 +110,7 @@ class CTranslate2Engine:
         ids = self.tokenizer.encode_ids(texts)
         sources = [[self._pieces[i] for i in one] for one in ids]
         with self._failures_named():
-            found = self._translate_pieces(sources, options.beam, options.alpha, options.n_best)
-        on_done(list(numbers))
-        return found
+            return self._translate_pieces(sources, options, lambda i: on_done([numbers[i]]))
 
     @contextmanager
     def _failures_named(self) -> Iterator[None]:
@@ -120,7 +127,10 @@ class CTranslate2Engine:
                 f"{self._folder}: CTranslate2 cannot use it ({why}); delete the folder, and it will be made anew"
             ) from error
 
-    def _translate_pieces(self, sources: list[list[str]], beam: int, alpha: float, n_best: int) -> list[Translation]:
+    def _translate_pieces(
+        self, sources: list[list[str]], options: SearchOptions, on_done: Callable[[int], None]
+    ) -> list[Translation]:
+        beam, alpha, n_best = options.beam, options.alpha, options.n_best
         found: dict[int, list[_Hypothesis]] = {}
         again: dict[int, list[int]] = defaultdict(list)  # limit -> the sentences to search up to it
         batches = [(rows, self._limit(sources[rows[0]])) for rows in self._batches(range(len(sources)), sources)]
@@ -132,9 +142,12 @@ class CTranslate2Engine:
                 again[longest].append(i)
             else:
                 found[i] = hypotheses
+                on_done(i)
         # Up to the limit, fewer than `beam` finish before the last step, and `beam` hypotheses come with it.
         batches = [(rows, limit) for limit, some in again.items() for rows in self._batches(some, sources)]
-        found |= self._search(batches, sources, beam, alpha, room=2)
+        for i, hypotheses in self._search(batches, sources, beam, alpha, room=2):
+            found[i] = hypotheses
+            on_done(i)
         return [self._translation(source, found[i], n_best) for i, source in enumerate(sources)]
 
     def _batches(self, rows: Iterable[int], sources: list[list[str]]) -> Iterator[list[int]]:

@@ -68,8 +68,7 @@ class PyTorchEngine:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the compiled decoders, which point into this process's memory: a copy makes its own."""
-        self._searchers = None
-        return self.__dict__.copy()
+        return {**self.__dict__, "_searchers": None}
 
     def __repr__(self) -> str:
         config = self.models[0].config
@@ -238,14 +237,15 @@ class PyTorchEngine:
             [(id(one), one.data_ptr(), one.dtype, one.is_inference() or one._version) for one in weights],
             reasons := [reason_not_compiled(model) for model in self.models],
         ]
-        if self._searchers is None or self._searchers[0] != made_of:
+        made = self._searchers  # another thread may replace it
+        if made is None or made[0] != made_of:
             models = [quantized(model) for model in self.models] if self.int8 else self.models
             searchers: list[Searchable] = [
                 CompiledTransformer(model) if reason is None else model
                 for model, reason in zip(models, reasons, strict=True)
             ]
-            self._searchers = made_of, searchers
-        return self._searchers[1]
+            self._searchers = made = made_of, searchers
+        return made[1]
 
 
 @dataclass(frozen=True)

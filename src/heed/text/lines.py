@@ -65,8 +65,7 @@ def reading(path: str | Path) -> Iterator[BinaryIO]:
     if str(path) == "-" and sys.stdin is None:
         raise DataError("standard input: is closed; give a file, or something to read")
     try:
-        # Standard input as a stream of our own: Python aborts at exit if a thread still waits inside sys.stdin.
-        raw = open(sys.stdin.fileno(), "rb", closefd=False) if str(path) == "-" else open(path, "rb")
+        raw = _standard_input() if str(path) == "-" else open(path, "rb")
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; check the name and the folder you are in") from None
     except IsADirectoryError:
@@ -78,6 +77,14 @@ def reading(path: str | Path) -> Iterator[BinaryIO]:
             yield text_bytes(raw, path)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise DataError(f"{_name(path)}: not a whole gzip file ({error}); fetch or compress it again") from None
+
+
+def _standard_input() -> io.BufferedReader:
+    """Open standard input as a stream of our own: Python aborts at exit if a thread still waits inside sys.stdin."""
+    try:
+        return open(sys.stdin.fileno(), "rb", closefd=False)
+    except io.UnsupportedOperation:  # a program has put something else in its place
+        return io.BufferedReader(sys.stdin.buffer)  # type: ignore[arg-type]
 
 
 def text_bytes(stream: io.BufferedReader, path: str | Path) -> io.BufferedReader:

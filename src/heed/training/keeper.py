@@ -347,6 +347,11 @@ class Keeper:
 
     def _compare_machines(self, then: dict[str, Any]) -> None:
         now = self._machine()
+        if "C kernels" not in then and self._run.config.model.dropout:
+            self._log.warn(
+                "this run was begun by a version that drew dropout masks in another way: training continues with the "
+                "same batches and new masks, so not bit for bit"
+            )
         changed = [f"{key} {then[key]} → {now[key]}" for key in now if key in then and then[key] != now[key]]
         if changed:
             self._log.warn(

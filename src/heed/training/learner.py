@@ -196,8 +196,7 @@ class Learner:
             shard(loss)
         elif self.workers.size > 1:
             on_gpu = self.workers.device.type == "cuda"
-            devices = [self.workers.device] if on_gpu else None
-            return DistributedDataParallel(loss, device_ids=devices, broadcast_buffers=False)
+            return DistributedDataParallel(loss, device_ids=[self.workers.device] if on_gpu else None)
         return loss
 
     def _whole(self, tensor: Tensor) -> Tensor:
