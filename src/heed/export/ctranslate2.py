@@ -1,7 +1,7 @@
 """A folder that CTranslate2 translates with, written by its own classes.
 
 Everything of the model can be told to it: pre- or post-norm, the layer norm's epsilon, the zero vector that decoding
-starts from, positions as a table, heads of any width. What its search does otherwise stands in `heed.engines.ctranslate2`.
+starts from, positions as a table, heads of any width. How its search differs is in `heed.engines.ctranslate2`.
 """
 
 import math
