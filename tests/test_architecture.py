@@ -1,7 +1,7 @@
 """The map of the code, read from the imports with `ast`.
 
 errors | symbols | wording | bar | allocator | processor | threads < lock < durable | cache < config | kernels | options
-       < text | model | evaluate | grammar < data | decode | translation < checkpoint < run < export < engines
+       < text | model | evaluate | demo < data | decode | translation < doctor < checkpoint < run < export < engines
        < translator < inspect | training < serve | paper | bench < cli
 """
 
@@ -23,8 +23,9 @@ ORDER = [
     ["lock"],
     ["durable", "cache"],
     ["config", "kernels", "options"],
-    ["text", "model", "evaluate", "grammar"],
+    ["text", "model", "evaluate", "demo"],
     ["data", "decode", "translation"],
+    ["doctor"],
     ["checkpoint"],
     ["run"],
     ["export"],
@@ -49,7 +50,7 @@ TORCHLESS = [
     "config",
     "text",
     "evaluate",
-    "grammar",
+    "demo",
     "translation",
 ]
 # Files of other packages without it: a step of search is any function of arrays, and ctranslate2 starts without torch.
@@ -131,9 +132,9 @@ def test_no_torch_where_strings_are_handled(file: Path) -> None:
 
 def test_the_grammar_imports_the_standard_library_only() -> None:
     for file in FILES:
-        if package_of(file) == "grammar":
+        if package_of(file) == "demo":
             for module, line in imported(file):
-                known = module.split(".")[0] in sys.stdlib_module_names or module.startswith("heed.grammar")
+                known = module.split(".")[0] in sys.stdlib_module_names or module.startswith("heed.demo.grammar")
                 assert known, f"{file.relative_to(SOURCE)}:{line}: {module}"
 
 
@@ -228,7 +229,7 @@ def test_nothing_heavy_is_loaded_before_it_is_needed(script: str) -> None:
 
 @pytest.mark.parametrize(
     "package",
-    ["heed.text.tokenizer", "heed.translation", "heed.evaluate", "heed.grammar"]
+    ["heed.text.tokenizer", "heed.translation", "heed.evaluate", "heed.demo.grammar"]
     + ["heed.translator", "heed.engines.exported", "heed.decode.beam", "heed.decode.sampling"],
 )
 def test_torch_is_not_loaded_by_way_of_others_either(package: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import heed.grammar
+import heed.demo.grammar
 from heed.cli import demo
 from heed.config import Config, build_config, preset
 from tests.cli.conftest import MINUTE, write_lines
@@ -43,7 +43,7 @@ def test_an_interrupted_demo_is_taken_up_and_ends_as_any_other(
     """The whole demo, on less of its text and with a small model."""
     data = tmp_path / "demo-data"
     data.mkdir()
-    made = heed.grammar.corpus(train=300, valid=10, test=20)
+    made = heed.demo.grammar.corpus(train=300, valid=10, test=20)
     for name, pairs in (("train", made.train), ("valid", made.valid), ("test", made.test)):
         write_lines(data / f"{name}.en", [pair.source for pair in pairs])
         write_lines(data / f"{name}.de", [pair.target for pair in pairs])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import heed.grammar
+import heed.demo.grammar
 from tests.cli.conftest import COMMAND, ENVIRONMENT, write_lines
 from tests.cli.conftest import heed as run
 
@@ -16,7 +16,7 @@ N = 1500
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    made = heed.grammar.corpus(train=N, valid=0, test=100, seed=3)
+    made = heed.demo.grammar.corpus(train=N, valid=0, test=100, seed=3)
     for name, pairs in (("train", made.train), ("test", made.test)):
         write_lines(tmp_path / f"{name}.en", [pair.source for pair in pairs])
         write_lines(tmp_path / f"{name}.de", [pair.target for pair in pairs])

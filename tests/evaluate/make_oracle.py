@@ -15,7 +15,7 @@ import tempfile
 from itertools import islice
 from pathlib import Path
 
-from heed.grammar import sentences
+from heed.demo.grammar import sentences
 
 ORACLE = Path(__file__).with_name("oracle.json")
 

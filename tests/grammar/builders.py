@@ -1,8 +1,8 @@
 """Short ways to write trees by hand."""
 
-from heed.grammar import lexicon as lex
-from heed.grammar.tree import Clause, NounPhrase, Prepositional, Sentence
-from heed.grammar.words import Adjective, Adverb, Determiner, Modal, Name, Pronoun, Verb
+from heed.demo.grammar import lexicon as lex
+from heed.demo.grammar.tree import Clause, NounPhrase, Prepositional, Sentence
+from heed.demo.grammar.words import Adjective, Adverb, Determiner, Modal, Name, Pronoun, Verb
 
 ME, YOU, HE, SHE = lex.PRONOUN_I, lex.PRONOUN_YOU, lex.PRONOUN_HE, lex.PRONOUN_SHE
 WE, THEY = lex.PRONOUN_WE, lex.PRONOUN_THEY

@@ -10,9 +10,9 @@ from itertools import islice
 
 import pytest
 
-from heed.grammar import TYPED_BY_PEOPLE, Corpus, Pair, corpus, part_of, sentences
-from heed.grammar import lexicon as lex
-from heed.grammar.phrases import Phrases
+from heed.demo.grammar import TYPED_BY_PEOPLE, Corpus, Pair, corpus, part_of, sentences
+from heed.demo.grammar import lexicon as lex
+from heed.demo.grammar.phrases import Phrases
 
 MANY = 400_000
 
@@ -145,7 +145,7 @@ def test_every_lemma_is_frequent(standard: Corpus) -> None:
 
 def test_the_same_in_every_process() -> None:
     program = (
-        "import hashlib; from itertools import islice; from heed.grammar import part_of, sentences;"
+        "import hashlib; from itertools import islice; from heed.demo.grammar import part_of, sentences;"
         "pairs = [(pair, part_of(pair.source)) for pair in islice(sentences(11), 3000)];"
         "print(hashlib.sha256(repr(pairs).encode()).hexdigest())"
     )

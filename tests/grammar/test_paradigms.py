@@ -2,12 +2,12 @@
 
 import pytest
 
-from heed.grammar import german
-from heed.grammar import lexicon as lex
-from heed.grammar.lexicon import NOUN
-from heed.grammar.paradigms import english_verb, german_verb
-from heed.grammar.tree import NounPhrase
-from heed.grammar.words import ACC, DAT, GEN, NOM, Determiner, Verb
+from heed.demo.grammar import german
+from heed.demo.grammar import lexicon as lex
+from heed.demo.grammar.lexicon import NOUN
+from heed.demo.grammar.paradigms import english_verb, german_verb
+from heed.demo.grammar.tree import NounPhrase
+from heed.demo.grammar.words import ACC, DAT, GEN, NOM, Determiner, Verb
 from tests.grammar.builders import MY, adjective
 
 CASES = (NOM, ACC, DAT, GEN)

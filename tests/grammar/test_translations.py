@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from heed.grammar import TYPED_BY_PEOPLE, english, german
-from heed.grammar import lexicon as lex
-from heed.grammar.tree import (
+from heed.demo.grammar import TYPED_BY_PEOPLE, english, german
+from heed.demo.grammar import lexicon as lex
+from heed.demo.grammar.tree import (
     COMMAND,
     FUTURE,
     PAST,
@@ -22,7 +22,7 @@ from heed.grammar.tree import (
     Sentence,
     Subordinate,
 )
-from heed.grammar.words import FEMININE, MANY, MASCULINE, NEUTER, PLURAL, Adverb, Conjunction, Determiner
+from heed.demo.grammar.words import FEMININE, MANY, MASCULINE, NEUTER, PLURAL, Adverb, Conjunction, Determiner
 from tests.grammar.builders import (
     HE,
     ME,

@@ -4,8 +4,8 @@ from itertools import islice
 from pathlib import Path
 
 from heed.data.corpus import ParallelText
+from heed.demo.grammar import sentences
 from heed.errors import ConfigError, DataError
-from heed.grammar import sentences
 from heed.text.tokenizer import Tokenizer
 
 _SEED = 2017

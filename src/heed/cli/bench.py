@@ -197,8 +197,8 @@ def _texts(given: str | None, validation: str | None, n: int) -> tuple[list[str]
     """Lines to translate that are not blank, and where they are from."""
     from itertools import islice
 
+    from heed.demo.grammar import sentences
     from heed.errors import DataError
-    from heed.grammar import sentences
     from heed.text.lines import read_lines
 
     if given is None and (not validation or not Path(validation).exists()):

@@ -140,7 +140,7 @@ def _command(args: argparse.Namespace, folder: Path) -> list[str]:
 
 
 def _write_corpus(folder: Path) -> list[tuple[str, str]]:
-    from heed.grammar import corpus
+    from heed.demo.grammar import corpus
 
     folder.mkdir()
     made = corpus(train=2_000, valid=20, test=0)

@@ -33,8 +33,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     import_torch()
     from heed.allocator import keep_freed_memory
+    from heed.demo.grammar import TYPED_BY_PEOPLE
     from heed.evaluate import Bleu, score
-    from heed.grammar import TYPED_BY_PEOPLE
     from heed.text.lines import read_lines
     from heed.training.loop import resume, train
     from heed.translator import load
@@ -117,7 +117,7 @@ def _command() -> str:
 
 def _write_corpus(data: Path) -> None:
     """The grammar's sentences as line-aligned files, like any corpus."""
-    from heed.grammar import corpus
+    from heed.demo.grammar import corpus
 
     if (data / "test.de").exists():  # written last, and always the same
         return

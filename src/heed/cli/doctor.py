@@ -10,7 +10,7 @@ from heed.wording import counted
 
 if TYPE_CHECKING:
     from heed.data.corpus import ParallelText
-    from heed.data.doctor import Examination, Example, Fixed
+    from heed.doctor import Examination, Example, Fixed
 
 HELP = "examine a parallel corpus before training: misalignment, damage, leaks; --fix writes a clean copy"
 
@@ -58,7 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from heed.cli.progress import shown
     from heed.data.corpus import ParallelText
-    from heed.data.doctor import KINDS, examine, fix, refuse_folder
+    from heed.doctor import KINDS, examine, fix, refuse_folder
     from heed.errors import ConfigError
 
     for name in args.keep:
@@ -164,7 +164,7 @@ def _print_verdict(examination: "Examination", args: argparse.Namespace) -> None
 
 
 def _print_fixed(fixed: "Fixed", args: argparse.Namespace) -> None:
-    from heed.data.doctor import KINDS
+    from heed.doctor import KINDS
 
     for what, counts in (("dropped", fixed.dropped), ("repaired", fixed.repaired)):
         print(f"{what}: {counted(sum(counts.values()), 'pair')} (lines and reasons in {args.fix / f'{what}.tsv'})")

@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     from heed.cli.progress import shown
     from heed.cli.terminal import wrapped_command
     from heed.data.corpus import ParallelText
-    from heed.data.split import TRAIN, VALID, split
+    from heed.doctor.split import TRAIN, VALID, split
 
     text = ParallelText(args.source, args.target or "")
     made = split(text, args.out, args.valid, args.test, args.seed, shown)

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heed.data.corpus import ParallelText
-from heed.data.doctor.damage import repair
-from heed.data.doctor.examination import Examination, examine
-from heed.data.doctor.kinds import DROPPED, KINDS, REPAIRED
-from heed.data.doctor.reading import Watch, raw_pairs, unwatched
+from heed.doctor.damage import repair
+from heed.doctor.examination import Examination, examine
+from heed.doctor.kinds import DROPPED, KINDS, REPAIRED
+from heed.doctor.reading import Watch, raw_pairs, unwatched
 from heed.errors import ConfigError, DataError
 
 DROPPED_LIST, REPAIRED_LIST = "dropped.tsv", "repaired.tsv"

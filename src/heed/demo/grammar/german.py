@@ -6,9 +6,9 @@ pronouns, time, dative, accusative, "nicht", manner, company, place, and what el
 clause of an object follows the frame, so that the verb need not wait for it.
 """
 
-from heed.grammar.lexicon import BE, NO, THE
-from heed.grammar.paradigms import RELATIVE, german_verb, with_contraction
-from heed.grammar.tree import (
+from heed.demo.grammar.lexicon import BE, NO, THE
+from heed.demo.grammar.paradigms import RELATIVE, german_verb, with_contraction
+from heed.demo.grammar.tree import (
     COMMAND,
     FUTURE,
     PAST,
@@ -26,7 +26,7 @@ from heed.grammar.tree import (
     Subordinate,
     is_asked,
 )
-from heed.grammar.words import DAT, GEN, NOM, SECOND, Adverb, Determiner, Name, Pronoun
+from heed.demo.grammar.words import DAT, GEN, NOM, SECOND, Adverb, Determiner, Name, Pronoun
 
 _HABEN = german_verb(["haben", "hat", "hatte", "gehabt"])
 _WERDEN = german_verb(["werden", "wird", "wurde", "geworden"])

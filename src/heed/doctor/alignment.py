@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heed.data.doctor.measure import Floats
+from heed.doctor.measure import Floats
 
 REACH = 20
 """The largest shift looked for, besides those near the difference of the files' lengths."""

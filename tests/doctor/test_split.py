@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from heed.data.corpus import ParallelText
-from heed.data.doctor import examine
-from heed.data.split import PARTS, Split, split
+from heed.doctor import examine
+from heed.doctor.split import PARTS, Split, split
 from heed.errors import ConfigError, DataError
 
 CHANCE = random.Random(5)
@@ -83,7 +83,7 @@ def test_a_seed_draws_the_same_lines_in_any_process(pairs: list[tuple[str, str]]
     assert one != other
     script = (
         "import sys; from pathlib import Path; from heed.data.corpus import ParallelText; "
-        "from heed.data.split import split; split(ParallelText(*sys.argv[1:3]), Path(sys.argv[3]), 40, 0, 1)"
+        "from heed.doctor.split import split; split(ParallelText(*sys.argv[1:3]), Path(sys.argv[3]), 40, 0, 1)"
     )
     for number in (3, 4):  # strings are hashed otherwise
         out = tmp_path / f"hash{number}"

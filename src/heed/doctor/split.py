@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heed.data.corpus import ParallelText
-from heed.data.doctor.measure import Lines, hashes
-from heed.data.doctor.reading import PORTION, RawPair, Watch, unwatched
+from heed.doctor.measure import Lines, hashes
+from heed.doctor.reading import PORTION, RawPair, Watch, unwatched
 from heed.durable import new_folder
 from heed.errors import ConfigError, DataError
 

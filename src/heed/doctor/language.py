@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heed.data.doctor.measure import CODES, Floats, Lines, Mask
+from heed.doctor.measure import CODES, Floats, Lines, Mask
 
 _AGAIN = 2
 _SMOOTH = 5.0

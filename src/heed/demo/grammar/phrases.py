@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from heed.grammar import lexicon as lex
-from heed.grammar.frames import QUALITIES, Frame, tagged
-from heed.grammar.tree import Both, Nominal, NounPhrase, Prepositional
-from heed.grammar.words import Adjective, Adverb, Determiner, Name, Noun, Pronoun
+from heed.demo.grammar import lexicon as lex
+from heed.demo.grammar.frames import QUALITIES, Frame, tagged
+from heed.demo.grammar.tree import Both, Nominal, NounPhrase, Prepositional
+from heed.demo.grammar.words import Adjective, Adverb, Determiner, Name, Noun, Pronoun
 
 T = TypeVar("T")
 

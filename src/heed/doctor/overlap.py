@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heed.data.corpus import ParallelText
-from heed.data.doctor.language import Profile
-from heed.data.doctor.measure import Lines, Mask, hashes, of_pairs
-from heed.data.doctor.reading import portions
+from heed.doctor.language import Profile
+from heed.doctor.measure import Lines, Mask, hashes, of_pairs
+from heed.doctor.reading import portions
 
 Hashes = NDArray[np.uint64]
 

@@ -1,9 +1,9 @@
 """Drawing clauses: a verb with what it needs, a tense, and now and then a negation, a manner, a place."""
 
-from heed.grammar import lexicon as lex
-from heed.grammar.frames import COMPARED, DOES, QUALITIES, STATES, UNDERGOES, Frame, tagged
-from heed.grammar.phrases import OWNED, Phrases, pronoun_of
-from heed.grammar.tree import (
+from heed.demo.grammar import lexicon as lex
+from heed.demo.grammar.frames import COMPARED, DOES, QUALITIES, STATES, UNDERGOES, Frame, tagged
+from heed.demo.grammar.phrases import OWNED, Phrases, pronoun_of
+from heed.demo.grammar.tree import (
     FUTURE,
     PAST,
     PERFECT,
@@ -16,7 +16,7 @@ from heed.grammar.tree import (
     Prepositional,
     Quality,
 )
-from heed.grammar.words import THIRD, Adverb, Noun, Pronoun
+from heed.demo.grammar.words import THIRD, Adverb, Noun, Pronoun
 
 _HOMES = tagged("home")
 _SEATS = tagged("seat")

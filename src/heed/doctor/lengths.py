@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from heed.data.doctor.measure import Floats
+from heed.doctor.measure import Floats
 
 _SMOOTH = 10  # characters added to both sides: "Ja." for "Yes, I do." is nothing odd
 _FAR = 6.0  # standard deviations, estimated from the middle half

@@ -1,7 +1,7 @@
 """The English of a tree."""
 
-from heed.grammar.lexicon import DUMMY_THERE
-from heed.grammar.tree import (
+from heed.demo.grammar.lexicon import DUMMY_THERE
+from heed.demo.grammar.tree import (
     COMMAND,
     FUTURE,
     PAST,
@@ -19,7 +19,7 @@ from heed.grammar.tree import (
     Subordinate,
     is_asked,
 )
-from heed.grammar.words import THIRD, Adverb, Name, Pronoun
+from heed.demo.grammar.words import THIRD, Adverb, Name, Pronoun
 
 _BE = {False: ("am", "are", "is", "are"), True: ("was", "were", "was", "were")}
 _DO = {False: ("do", "do", "does", "do"), True: ("did", "did", "did", "did")}

@@ -10,8 +10,8 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from heed.grammar import english, german
-from heed.grammar.sample import Sampler
+from heed.demo.grammar import english, german
+from heed.demo.grammar.sample import Sampler
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from heed.grammar import lexicon
-from heed.grammar.words import Adjective, Noun, Verb
+from heed.demo.grammar import lexicon
+from heed.demo.grammar.words import Adjective, Noun, Verb
 
 
 class Frame:

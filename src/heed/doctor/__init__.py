@@ -4,8 +4,8 @@
 No text is kept in memory: a pair leaves behind some sixty bytes of lengths and hashes.
 """
 
-from heed.data.doctor.examination import Examination, Example, Finding, examine
-from heed.data.doctor.fixing import Fixed, fix, refuse_folder
-from heed.data.doctor.kinds import KINDS
+from heed.doctor.examination import Examination, Example, Finding, examine
+from heed.doctor.fixing import Fixed, fix, refuse_folder
+from heed.doctor.kinds import KINDS
 
 __all__ = ["KINDS", "Examination", "Example", "Finding", "Fixed", "examine", "fix", "refuse_folder"]

@@ -2,7 +2,7 @@
 
 import re
 
-from heed.grammar.words import ACC, EnglishVerb, GermanVerb
+from heed.demo.grammar.words import ACC, EnglishVerb, GermanVerb
 
 _VOWEL_CONSONANT = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]")
 """One syllable, short vowel, one consonant: stop, stopped, stopping."""

@@ -6,7 +6,7 @@ A tree says who does what to whom, when, where and how; never in which order. Te
 
 from dataclasses import dataclass
 
-from heed.grammar.words import (
+from heed.demo.grammar.words import (
     MANY,
     PLURAL,
     THIRD,

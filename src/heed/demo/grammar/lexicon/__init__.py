@@ -1,7 +1,7 @@
 """The words of the grammar, read from their tables: about half a thousand lemmas in two languages."""
 
-from heed.grammar.lexicon import adjectives, adverbs, nouns, verbs
-from heed.grammar.paradigms import (
+from heed.demo.grammar.lexicon import adjectives, adverbs, nouns, verbs
+from heed.demo.grammar.paradigms import (
     DER,
     DIESER,
     EIN,
@@ -13,7 +13,7 @@ from heed.grammar.paradigms import (
     german_noun,
     german_verb,
 )
-from heed.grammar.words import (
+from heed.demo.grammar.words import (
     ACC,
     DAT,
     FEMININE,

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from heed.data.corpus import ParallelText
-from heed.data.doctor.alignment import Alignment, Stretch, Traits, align
-from heed.data.doctor.damage import damages, first_damage
-from heed.data.doctor.kinds import KEPT, KINDS, REFUSED, Kind
-from heed.data.doctor.language import Profile, learn, small_words, without_shared_words
-from heed.data.doctor.lengths import log_ratios, outliers
-from heed.data.doctor.measure import Ints, Lines, Mask, hashes, is_utf8
-from heed.data.doctor.overlap import Fingerprints, Hashes, TestText, repeated, with_company
-from heed.data.doctor.reading import NOT_TWO_COLUMNS, PORTION, RawPair, Watch, count_lines, portions, unwatched
+from heed.doctor.alignment import Alignment, Stretch, Traits, align
+from heed.doctor.damage import damages, first_damage
+from heed.doctor.kinds import KEPT, KINDS, REFUSED, Kind
+from heed.doctor.language import Profile, learn, small_words, without_shared_words
+from heed.doctor.lengths import log_ratios, outliers
+from heed.doctor.measure import Ints, Lines, Mask, hashes, is_utf8
+from heed.doctor.overlap import Fingerprints, Hashes, TestText, repeated, with_company
+from heed.doctor.reading import NOT_TWO_COLUMNS, PORTION, RawPair, Watch, count_lines, portions, unwatched
 
 MAX_WORDS, MAX_CHARACTERS = 250, 2000
 EXAMPLES = 5

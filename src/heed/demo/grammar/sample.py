@@ -8,12 +8,12 @@ English words that German tells apart are kept apart by construction, not by luc
 * "they read" is always the past tense, the present being "they are reading".
 """
 
-from heed.grammar import frames
-from heed.grammar import lexicon as lex
-from heed.grammar.clauses import Clauses
-from heed.grammar.frames import DOES, QUALITIES, UNDERGOES
-from heed.grammar.phrases import pronoun_of
-from heed.grammar.tree import (
+from heed.demo.grammar import frames
+from heed.demo.grammar import lexicon as lex
+from heed.demo.grammar.clauses import Clauses
+from heed.demo.grammar.frames import DOES, QUALITIES, UNDERGOES
+from heed.demo.grammar.phrases import pronoun_of
+from heed.demo.grammar.tree import (
     COMMAND,
     PAST,
     PRESENT,
@@ -25,7 +25,7 @@ from heed.grammar.tree import (
     Sentence,
     Subordinate,
 )
-from heed.grammar.words import Noun, Pronoun
+from heed.demo.grammar.words import Noun, Pronoun
 
 _PLAIN = (
     frames.INTRANSITIVE * 3 + frames.TRANSITIVE * 3 + frames.PREPOSITIONAL * 5 + frames.GIVING * 7

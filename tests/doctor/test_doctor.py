@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import heed.grammar
+import heed.demo.grammar
 from heed.data.corpus import ParallelText
-from heed.data.doctor import KINDS, Examination, examine, fix
-from heed.data.doctor.damage import damages, repair
-from heed.data.doctor.lengths import outliers
-from heed.data.doctor.reading import raw_lines
+from heed.doctor import KINDS, Examination, examine, fix
+from heed.doctor.damage import damages, repair
+from heed.doctor.lengths import outliers
+from heed.doctor.reading import raw_lines
 from heed.errors import ConfigError, DataError
 
 N = 3000
@@ -43,12 +43,12 @@ class Sides:
 
 
 @pytest.fixture(scope="session")
-def made() -> heed.grammar.Corpus:
-    return heed.grammar.corpus(train=N, valid=0, test=200, seed=7)
+def made() -> heed.demo.grammar.Corpus:
+    return heed.demo.grammar.corpus(train=N, valid=0, test=200, seed=7)
 
 
 @pytest.fixture
-def clean(made: heed.grammar.Corpus) -> Sides:
+def clean(made: heed.demo.grammar.Corpus) -> Sides:
     return Sides([pair.source.encode() for pair in made.train], [pair.target.encode() for pair in made.train])
 
 
@@ -357,7 +357,7 @@ def test_files_that_have_nothing_to_do_with_each_other(clean: Sides, tmp_path: P
 
 
 # Languages.
-def test_exchanged_files_are_told_by_the_test(clean: Sides, made: heed.grammar.Corpus, tmp_path: Path) -> None:
+def test_exchanged_files_are_told_by_the_test(clean: Sides, made: heed.demo.grammar.Corpus, tmp_path: Path) -> None:
     test = Sides([pair.source.encode() for pair in made.test], [pair.target.encode() for pair in made.test])
     text = clean.written(tmp_path / "train")
     right = test.written(tmp_path / "right")
@@ -386,7 +386,7 @@ def test_several_targets_are_no_fault(clean: Sides, tmp_path: Path) -> None:
     assert found(examination, faults_only=False) == {"several-targets": [2, 1001], "near-duplicate": [1002]}
 
 
-def test_what_the_test_shares(clean: Sides, made: heed.grammar.Corpus, tmp_path: Path) -> None:
+def test_what_the_test_shares(clean: Sides, made: heed.demo.grammar.Corpus, tmp_path: Path) -> None:
     test = Sides([pair.source.encode() for pair in made.test], [pair.target.encode() for pair in made.test])
     clean.source[4], clean.target[4] = test.source[0], test.target[0]
     clean.source[6] = test.source[1]
@@ -526,7 +526,7 @@ def test_a_pair_leaves_less_than_a_hundred_bytes(tmp_path: Path) -> None:
 
 
 def test_torch_is_not_needed() -> None:
-    script = "import heed.data.doctor, sys; assert 'torch' not in sys.modules"
+    script = "import heed.doctor, sys; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True)
 
 

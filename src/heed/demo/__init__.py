@@ -1,0 +1,1 @@
+"""What `heed demo` trains on: an English-German corpus made by a grammar."""
