@@ -584,3 +584,33 @@ def test_scoring_refuses_what_does_not_fit(translator):
         translator.score(["dog", "fox"], ["Hund"])
     assert translator.score([], []) == []
     assert translator.translate([]) == []
+
+
+class Only:
+    """A constraint: text i has exactly i tokens, all of them from a few."""
+
+    def __init__(self, tokens):
+        self.tokens = np.array(tokens)
+
+    def start(self, sentence):
+        return sentence
+
+    def allowed(self, left):
+        return self.tokens if left else np.array([EOS])
+
+    def advance(self, left, token):
+        return left - 1
+
+
+@pytest.mark.parametrize(
+    "options", [{"beam": 4, "n_best": 3}, {"beam": 1}, {"sampling": Sampling(seed=3), "n_best": 2}]
+)
+def test_a_constraint_holds_for_the_text_it_is_of(tokenizer, options):
+    """Texts of other lengths are sorted into other batches; each keeps its own."""
+    texts = ["the quick brown fox jumps over the lazy dog", "dog", "the lazy dog", "fox fox"]
+    tokens = [20, 30, 40, 41]
+    found = make_translator(tokenizer).translate(texts, constraint=Only(tokens), **options)
+    allowed = set(tokenizer.pieces(tokens))
+    for i, translation in enumerate(found):
+        for one in translation.alternatives or (translation,):
+            assert len(one.pieces) == i and set(one.pieces) <= allowed and one.finished

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 # Beyond these, float32 knows only one probability or all alike.
 MIN_TEMPERATURE, MAX_TEMPERATURE = 0.001, 1000.0
@@ -42,6 +43,7 @@ class SearchOptions:
     n_best: int = 1  # translations of each text to return
     sampling: Sampling | None = None  # draw at random instead of searching
     prefixes: Sequence[str] | None = None  # what the translation of each text must begin with
+    constraint: Any = None  # a heed.decode.search.Constraint, whose `start` is asked for text 0, 1, ...
     attention: bool = False  # also return every head's weights
     trace: bool = False  # also return what each step of the search considered
     first_number: int = 0  # number of the first text, which names its random stream

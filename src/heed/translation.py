@@ -144,6 +144,8 @@ def checked(options: SearchOptions) -> SearchOptions:
     ):
         if not least <= value <= most:
             raise DecodeError(f"{name} must be from {least} to {most:,}, not {value}")
+    if options.prefixes is not None and options.constraint is not None:
+        raise DecodeError("prefixes and a constraint both say what a translation begins with; give one of them")
     if options.trace and options.sampling is not None:
         raise DecodeError("trace is of beam search, and sampling draws at random; give one of them")
     if options.seconds is not None and not options.seconds >= 0:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from heed.engines import NAMES, Engine
 from heed.errors import ConfigError, DecodeError
@@ -79,6 +79,7 @@ class Translator:
         n_best: int = 1,
         sampling: Sampling | None = None,
         prefixes: Sequence[str] | None = None,
+        constraint: Any = None,
         attention: bool = False,
         trace: bool = False,
         first_number: int = 0,
@@ -94,6 +95,7 @@ class Translator:
             n_best: how many translations of each text to return, in `alternatives`.
             sampling: draw at random instead of searching.
             prefixes: what each translation must begin with, piece by piece; "" for nothing.
+            constraint: what translations may be, token by token: a `heed.decode.search.Constraint`.
             attention: also return every head's weights, of the first model.
             trace: also return what each step of beam search considered, kept and pruned.
             first_number: number of the first text, which names its random stream.
@@ -119,6 +121,7 @@ class Translator:
             n_best=whole_number(n_best, "n_best"),
             sampling=sampling,
             prefixes=prefixes,
+            constraint=constraint,
             attention=attention,
             trace=trace,
             first_number=whole_number(first_number, "first_number"),
@@ -140,9 +143,11 @@ class Translator:
         parts = parts_that_fit(texts, self.tokenizer, limit, self.engine.has_last_position)
         flat = [part.text for text_parts in parts for part in text_parts]
         numbers = [first + i for i, text_parts in enumerate(parts) for _ in text_parts]
-        if prefixes is not None:
+        if prefixes is not None or options.constraint is not None:
+            what = "a constraint" if prefixes is None else "a prefix"
             if (long := next((i for i, p in enumerate(parts) if len(p) > 1), None)) is not None:
-                raise DecodeError(f"text {first + long + 1} is longer than {limit} pieces, so it cannot have a prefix")
+                raise DecodeError(f"text {first + long + 1} is longer than {limit} pieces, so it cannot have {what}")
+        if prefixes is not None:
             check_prefixes(self.tokenizer.encode_ids(prefixes), limit, first)
             options = replace(options, prefixes=[prefixes[number - first] for number in numbers])
         on_done = _counting(numbers, len(texts), progress or (lambda done, total: None))

@@ -48,6 +48,7 @@ def unsupported(options: SearchOptions) -> str | None:
     unable = {
         "it would draw other samples": options.sampling is not None,
         "it does not force prefixes piece by piece": options.prefixes is not None,
+        "it takes no constraint": options.constraint is not None,
         "it does not tell its attention": options.attention,
         "it does not tell what it considered": options.trace,
         "it has no deadlines": options.seconds is not None,

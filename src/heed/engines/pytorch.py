@@ -19,7 +19,7 @@ from heed.decode.greedy import greedy_search
 from heed.decode.model_step import ModelStep, Searchable
 from heed.decode.prefix import ForcedPrefix
 from heed.decode.sampling import sample
-from heed.decode.search import Candidate, Hypothesis, Task, Trace
+from heed.decode.search import Candidate, Constraint, Hypothesis, Task, Trace
 from heed.engines.threads import map_batches
 from heed.errors import DecodeError
 from heed.model.compiled import CompiledTransformer, reason_not_compiled
@@ -142,7 +142,7 @@ class PyTorchEngine:
             start=PAD,
             end=EOS,
             alpha=options.alpha,
-            constraint=ForcedPrefix(begins) if prefixes is not None else None,
+            constraint=ForcedPrefix(begins) if prefixes is not None else request.constraint(rows),
             never=(PAD, UNK),
             traces=traces,
             deadline=request.deadline,
@@ -257,6 +257,22 @@ class _Request:
     prefixes: list[list[int]] | None
     options: SearchOptions
     deadline: float  # of time.monotonic()
+
+    def constraint(self, rows: list[int]) -> "_Renumbered | None":
+        """Return the constraint of some texts, as a batch of them sees it."""
+        given, first = self.options.constraint, self.options.first_number
+        return None if given is None else _Renumbered(given, [self.numbers[i] - first for i in rows])
+
+
+class _Renumbered:
+    """A constraint on texts, for a batch that has other numbers for them."""
+
+    def __init__(self, inner: Constraint, texts: list[int]) -> None:
+        self._inner, self._texts = inner, texts
+        self.allowed, self.advance = inner.allowed, inner.advance
+
+    def start(self, sentence: int) -> Any:
+        return self._inner.start(self._texts[sentence])
 
 
 def open_pytorch(folders: Sequence[Path], checkpoint: str, int8: bool) -> PyTorchEngine:
