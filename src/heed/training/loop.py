@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heed.config import Config, build_config
+from heed.config import Config, build_config, read_run_config
 from heed.data.batch import Batch, make_batch
 from heed.data.batching import BatchPlan
 from heed.data.corpus import ParallelText, overlap
@@ -104,6 +104,8 @@ def resume(
     with all_workers() as workers:
         with workers.agreeing():
             RunFolder.check(Path(out))
+            config = read_run_config(Path(out))
+            check_precision(config.train.precision, workers.device, _log(None, config, workers, quiet).say)
         return _go_on(Path(out), workers, restore=True, longer=longer, on_step=on_step, quiet=quiet)
 
 
@@ -124,7 +126,6 @@ def _go_on(
                 lock = lock or FolderLock.acquire(out)
         with workers.agreeing():  # a file may be missing on one of many machines
             run = RunFolder.open(out)
-            check_precision(run.config.train.precision, workers.device, _log(None, run.config, workers, quiet).say)
             if workers.leads:
                 done = _outcome_without_validation(run) if restore and not longer else None
                 if done is None:
