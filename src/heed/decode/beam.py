@@ -66,12 +66,12 @@ def beam_search(step: Step[S], state: S, task: Task, beam: int, n_best: int = 1)
                     trace = _candidates(task, beam, t, totals_BN[row], parents_BN[row], tokens_BN[row], order_BW[row])
                     task.traces[sentence].steps.append(trace)
         before_BW = live_BW
-        live_BW = np.take_along_axis(totals_BN, order_BW, 1)
-        parents_BW, newest_BW = np.take_along_axis(parents_BN, order_BW, 1), np.take_along_axis(tokens_BN, order_BW, 1)
+        rows_B1 = np.arange(len(active))[:, None]
+        live_BW, parents_BW, newest_BW = (array[rows_B1, order_BW] for array in (totals_BN, parents_BN, tokens_BN))
         live_BW[newest_BW == task.end] = -math.inf  # fewer tokens than candidates
-        latest_BW = difference(live_BW, np.take_along_axis(before_BW, parents_BW, 1))
-        logprobs_BWt = _extended(logprobs_BWt, parents_BW, latest_BW)
-        ids_BWt = _extended(ids_BWt, parents_BW, newest_BW)
+        latest_BW = difference(live_BW, before_BW[rows_B1, parents_BW])
+        logprobs_BWt = np.concatenate((logprobs_BWt[rows_B1, parents_BW], latest_BW[:, :, None]), 2)
+        ids_BWt = np.concatenate((ids_BWt[rows_B1, parents_BW], newest_BW[:, :, None]), 2)
 
         best_live = live_BW[:, 0].tolist()
         for row, sentence in enumerate(sentences_B.tolist()):
@@ -93,12 +93,6 @@ def beam_search(step: Step[S], state: S, task: Task, beam: int, n_best: int = 1)
             constrained.advance(rows_B, parents_BW, newest_BW, live_BW)
 
     return [sorted(done, key=lambda one: -one.score)[:n_best] for done in finished]
-
-
-def _extended(array_BWt: np.ndarray, parents_BW: Ints, newest_BW: np.ndarray) -> np.ndarray:
-    """Return each hypothesis's row: its parent's, and what is newest."""
-    parents_BWt = np.take_along_axis(array_BWt, parents_BW[:, :, None], 1)
-    return np.concatenate((parents_BWt, newest_BW[:, :, None]), 2)
 
 
 def _can_win(best_possible: float, done: list[Hypothesis], n_best: int) -> bool:

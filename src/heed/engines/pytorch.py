@@ -22,7 +22,7 @@ from heed.decode.sampling import sample
 from heed.decode.search import Candidate, Constraint, Hypothesis, Task, Trace
 from heed.engines.threads import map_batches
 from heed.errors import DecodeError
-from heed.model.compiled import CompiledTransformer, reason_not_compiled
+from heed.model.compiled import CompiledTransformer, fingerprint, reason_not_compiled
 from heed.model.int8 import check_int8, quantized
 from heed.model.interface import SequenceModel
 from heed.model.transformer import AttentionWeights, Transformer
@@ -232,18 +232,14 @@ class PyTorchEngine:
 
         They are made again if a model has been changed, converted or replaced since they were made.
         """
-        weights = (weight for model in self.models for weight in model.parameters())
-        made_of = [
-            [(id(one), one.data_ptr(), one.dtype, one.is_inference() or one._version) for one in weights],
-            reasons := [reason_not_compiled(model) for model in self.models],
-        ]
+        made_of = [fingerprint(model) for model in self.models]
         made = self._searchers  # another thread may replace it
         if made is None or made[0] != made_of:
-            models = [quantized(model) for model in self.models] if self.int8 else self.models
-            searchers: list[Searchable] = [
-                CompiledTransformer(model) if reason is None else model
-                for model, reason in zip(models, reasons, strict=True)
-            ]
+            searchers: list[Searchable] = []
+            for model in self.models:
+                searched = quantized(model) if self.int8 else model
+                is_compiled = reason_not_compiled(searched) is None
+                searchers.append(CompiledTransformer(searched) if is_compiled else searched)
             self._searchers = made = made_of, searchers
         return made[1]
 

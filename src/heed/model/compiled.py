@@ -85,6 +85,21 @@ def reason_not_compiled(model: nn.Module) -> str | None:
     return None if is_available() else "the C kernels are not available"
 
 
+def fingerprint(model: nn.Module) -> list[object]:
+    """Return what changes whenever a model is changed, converted or replaced; much faster than looking for reasons."""
+    found: list[object] = [id(model), model.config]
+    waiting = [model]
+    while waiting:
+        module = waiting.pop()
+        for weight in module._parameters.values():
+            if weight is not None:
+                found.append((id(weight), weight.data_ptr(), weight.dtype, weight.is_inference() or weight._version))
+        hooks = len(module._forward_hooks) + len(module._forward_pre_hooks)
+        found.append((id(module), hooks, "forward" in module.__dict__))
+        waiting += [one for one in module._modules.values() if one is not None]
+    return found
+
+
 def _decoding_parts(model: Transformer) -> Iterator[tuple[str, nn.Module]]:
     for part in ("decoder", "decoder_norm", "embedding", "target_positions"):
         for name, module in getattr(model, part).named_modules():
