@@ -353,7 +353,8 @@ class _Bar:
         if not self._running:
             self._progress.start()
             self._running = True
-        self._progress.update(self._task, completed=step, numbers=instead or self._numbers)
+        # What is said instead is seen at once: what it tells of may be over before the next refresh.
+        self._progress.update(self._task, completed=step, numbers=instead or self._numbers, refresh=bool(instead))
 
     def close(self) -> None:
         if self._running:
