@@ -22,7 +22,7 @@ from heed.decode.sampling import sample
 from heed.decode.search import Candidate, Constraint, Hypothesis, Task, Trace
 from heed.engines.threads import map_batches
 from heed.errors import DecodeError
-from heed.model.compiled import CompiledTransformer, fingerprint, reason_not_compiled
+from heed.model.compiled import CompiledTransformer, Snapshot, reason_not_compiled
 from heed.model.int8 import check_int8, quantized
 from heed.model.interface import SequenceModel
 from heed.model.transformer import AttentionWeights, Transformer
@@ -64,7 +64,7 @@ class PyTorchEngine:
             check_int8(models)
         self.models, self.tokenizer, self.decode, self.int8 = list(models), tokenizer, decode, int8
         self._weights = weights
-        self._searchers: tuple[object, list[Searchable]] | None = None
+        self._searchers: tuple[list[Snapshot], list[Searchable]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the compiled decoders, which point into this process's memory: a copy makes its own."""
@@ -232,16 +232,20 @@ class PyTorchEngine:
 
         They are made again if a model has been changed, converted or replaced since they were made.
         """
-        made_of = [fingerprint(model) for model in self.models]
         made = self._searchers  # another thread may replace it
-        if made is None or made[0] != made_of:
+        if made is None or not _are_of(made[0], self.models):
+            snapshots = [Snapshot(model) for model in self.models]
             searchers: list[Searchable] = []
             for model in self.models:
                 searched = quantized(model) if self.int8 else model
                 is_compiled = reason_not_compiled(searched) is None
                 searchers.append(CompiledTransformer(searched) if is_compiled else searched)
-            self._searchers = made = made_of, searchers
+            self._searchers = made = snapshots, searchers
         return made[1]
+
+
+def _are_of(snapshots: list[Snapshot], models: list[SequenceModel]) -> bool:
+    return len(snapshots) == len(models) and all(map(Snapshot.is_of, snapshots, models))
 
 
 @dataclass(frozen=True)

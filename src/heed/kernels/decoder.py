@@ -160,8 +160,9 @@ class CompiledDecoder:
         _check_numbers("the input", x_BND, (n_sentences, n_nodes, self._d_model))
         of_target = (n_sentences, capacity, self._keys), (n_sentences, capacity, self._values)
         of_source = (n_sentences, n_source, self._keys), (n_sentences, n_source, self._values)
+        shapes = *of_target, *of_source
         for past in pasts:
-            for tensor, shape in zip(past, (*of_target, *of_source), strict=True):
+            for tensor, shape in zip(past, shapes, strict=True):
                 _check_numbers("the KV cache", tensor, shape)
         for mask_BNM, shape in ((sees_BNM, (n_sentences, n_nodes, end)), (mask_B1S, (n_sentences, 1, n_source))):
             if mask_BNM is not None:
@@ -207,8 +208,8 @@ def _check_numbers(what: str, tensor: Tensor, shape: tuple[int, ...], rows_apart
     Raises:
         ValueError: it is not so many numbers of float32 on the processor, one after the other.
     """
-    dense = tensor.stride(-1) == 1 or tensor.size(-1) <= 1 if rows_apart else tensor.is_contiguous()
-    if tensor.shape != shape or tensor.dtype != torch.float32 or not tensor.is_cpu or not dense:
+    dense = tensor.is_contiguous() or (rows_apart and tensor.stride(-1) == 1)
+    if tensor.shape != shape or tensor.dtype is not torch.float32 or not tensor.is_cpu or not dense:
         raise ValueError(
             f"{what} is {tuple(tensor.shape)}, {tensor.dtype}, on {tensor.device}, strides {tensor.stride()}; this "
             f"decoder needs {shape}, torch.float32, on cpu, rows without gaps. Was the model changed meanwhile?"

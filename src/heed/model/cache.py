@@ -8,7 +8,7 @@ append-only: a state stays valid when the search steps from it, once or several 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import torch
 from torch import Tensor
@@ -152,7 +152,7 @@ class DecoderState:
         """Return the state after one more token of each hypothesis, whose keys and values are still to be written."""
         cache, sees_BWM = self.cache.extended(width), None
         if self.sees_BWM is not None or width > 1:
-            own_WW = to_add(torch.eye(width, dtype=torch.bool, device=self.device), self.cache.layers[0][0])
+            own_WW = _own_slots(width, self.cache.layers[0][0].dtype, self.device)
             sees_BWM = torch.cat((self._sees(), own_WW.expand(self.cache.n_sentences, -1, -1)), 2)
         return DecoderState(self.source, cache, sees_BWM, self.position + 1)
 
@@ -198,6 +198,13 @@ class NextTokens:
 
     def seeds(self, seed_B: Tensor | None, side: Side) -> Tensor:
         raise ValueError("there is no dropout in search: call model.eval() first")
+
+
+@lru_cache
+def _own_slots(width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Return the mask of hypotheses that each see one of as many new slots: its own."""
+    own_WW = torch.full((width, width), -math.inf, dtype=dtype, device=device)
+    return own_WW.fill_diagonal_(0.0)
 
 
 def split_heads(x_BMX: Tensor, h: int) -> Tensor:
