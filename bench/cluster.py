@@ -16,6 +16,7 @@ from heed.data.batch import batch_of_ids
 from heed.training.learner import Learner
 from heed.training.step import train_step
 from heed.training.workers import Workers
+from heed.vocabulary import Vocabulary
 
 
 def flops_per_token(model: ModelConfig, vocabulary: int, length: float) -> float:
@@ -39,9 +40,9 @@ def seconds(flops: float, gpus: int, peak: float, fraction: float) -> float:
 def measured(name: str, vocabulary: int, length: int, sentences: int) -> tuple[float, float]:
     """Operations per second of one core: of an update, and of a plain product as large as a feed-forward layer's."""
     config = preset(name)
-    learner = Learner(config, vocabulary, Workers(0, 1, torch.device("cpu")))
+    learner = Learner(config, Vocabulary(vocabulary), Workers(0, 1, torch.device("cpu")))
     ids = torch.randint(3, vocabulary, (sentences, length - 1)).tolist()
-    batch = batch_of_ids(ids, ids)
+    batch = batch_of_ids(ids, ids, Vocabulary(vocabulary))
     learner.model.train()
     x = torch.randn(batch.n_tokens, config.model.d_model)
     w = torch.randn(config.model.d_model, config.model.d_ff)

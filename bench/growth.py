@@ -25,7 +25,7 @@ import torch
 
 from heed.allocator import keep_freed_memory
 from heed.config import Config, ModelConfig, TrainConfig
-from heed.data.batch import batch_of_ids, pad
+from heed.data.batch import batch_of_ids, padded
 from heed.decode.beam import beam_search
 from heed.decode.greedy import greedy_search
 from heed.decode.model_step import ModelStep
@@ -33,12 +33,12 @@ from heed.decode.search import Task
 from heed.model.compiled import CompiledTransformer, reason_not_compiled
 from heed.model.size import kept_floats
 from heed.model.transformer import Transformer
-from heed.symbols import EOS, PAD, UNK
 from heed.training.learner import Learner
 from heed.training.loss import PORTION
 from heed.training.memory import peak_memory, used_memory
 from heed.training.step import train_step
 from heed.training.workers import Workers
+from heed.vocabulary import Vocabulary
 
 CPU = torch.device("cpu")
 LAYERS, HEADS = 2, 4
@@ -125,26 +125,28 @@ def bytes_at_once(what: str, shape: Shape) -> float:
 def training(shape: Shape) -> Callable[[], None]:
     keep_freed_memory()  # as `heed train` does
     config = Config(model=shape.model, train=TrainConfig(batch_tokens=shape.batch, micro_batch_tokens=shape.batch))
-    learner = Learner(config, shape.vocabulary, Workers(0, 1, CPU))
+    learner = Learner(config, Vocabulary(shape.vocabulary), Workers(0, 1, CPU))
     learner.model.train()
     sides = [random_ids(shape, shape.batch // shape.length, seed) for seed in (1, 2)]
-    batch = batch_of_ids(*sides)
+    batch = batch_of_ids(*sides, Vocabulary(shape.vocabulary))
     steps = iter(range(1, 1000))
     return lambda: _checked(train_step(learner, [batch], batch.n_tokens, next(steps)).applied)
 
 
 def translating(shape: Shape) -> Callable[[], None]:
+    vocabulary = Vocabulary(shape.vocabulary)
     torch.manual_seed(1)
-    model = Transformer(shape.model, shape.vocabulary).eval()
+    model = Transformer(shape.model, vocabulary).eval()
     with torch.no_grad():
-        model.embedding.weight[EOS] = 0  # never among the best, so every search makes all its steps
+        model.embedding.weight[vocabulary.end] = 0  # never among the best, so every search makes all its steps
     step = ModelStep([model if reason_not_compiled(model) else CompiledTransformer(model)], CPU)
-    sources = [[*ids, EOS] for ids in random_ids(shape, shape.batch, 1)]
+    sources = [[*ids, vocabulary.end] for ids in random_ids(shape, shape.batch, 1)]
 
     @torch.inference_mode()
     def search() -> None:
-        state = step.start(pad(sources))
-        task = Task([shape.length] * shape.batch, PAD, EOS, 0.6, never=(PAD, UNK))
+        state = step.start(padded(sources, vocabulary.pad))
+        never = vocabulary.never_output
+        task = Task([shape.length] * shape.batch, vocabulary.start, vocabulary.end, 0.6, never=never)
         found = greedy_search(step, state, task) if shape.beam == 1 else beam_search(step, state, task, shape.beam)
         _checked(all(len(one.ids) == shape.length for several in found for one in several))
 
@@ -153,7 +155,8 @@ def translating(shape: Shape) -> Callable[[], None]:
 
 def random_ids(shape: Shape, n: int, seed: int) -> list[list[int]]:
     """`length` with the end symbol, which is added later."""
-    low = max(PAD, EOS, UNK) + 1
+    vocabulary = Vocabulary(shape.vocabulary)
+    low = max(vocabulary.pad, vocabulary.end, vocabulary.unknown) + 1
     ids: list[list[int]] = np.random.default_rng(seed).integers(low, shape.vocabulary, (n, shape.length - 1)).tolist()
     return ids
 

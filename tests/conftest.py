@@ -14,11 +14,13 @@ import pytest
 import torch
 
 from heed.config import DecodeConfig, ModelConfig
+from heed.data.batch import Batch, batch_of_ids
 from heed.engines.pytorch import PyTorchEngine
 from heed.model.transformer import Transformer
 from heed.text.tokenizer import Tokenizer
 from heed.training.precision import bfloat16_fault
 from heed.translator import Translator
+from heed.vocabulary import Vocabulary
 from tests.processes import all_left, forget_inherited_signals, left_since, mark_all_that_start, started_here
 
 # A job of several processes that the tests themselves run in, and what changes how programs read and write text.
@@ -32,7 +34,12 @@ forget_inherited_signals()
 mark_all_that_start()
 torch.set_num_threads(1)  # the tests' tensors are small, and several test processes share the cores
 
-VOCABULARY = 23
+VOCABULARY = 23  # tokens
+PAD, EOS, UNK = 0, 1, 2  # ids in a vocabulary of heed's own
+
+
+def small_batch(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]], first_pair: int = 0) -> Batch:
+    return batch_of_ids(sources, targets, Vocabulary(VOCABULARY), first_pair)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -96,7 +103,7 @@ def torch_translator(
 def model(request: pytest.FixtureRequest) -> Transformer:
     """A random model in float64, so that "equal" can mean equal to many digits."""
     torch.manual_seed(3)
-    made = Transformer(small_config(norm=request.param), VOCABULARY).double().eval()
+    made = Transformer(small_config(norm=request.param), Vocabulary(VOCABULARY)).double().eval()
     # Fresh models are nearly uniform; sharper ones tell hypotheses apart.
     made.embedding.weight.data *= 3
     return made

@@ -1,7 +1,8 @@
 """The map of the code, read from the imports with `ast`.
 
-errors | symbols | wording | bar | allocator | processor | threads < lock < durable | cache < config | kernels | options
-       < text | model | evaluate | demo < data | decode | translation < doctor < checkpoint < run < export < engines
+errors | vocabulary | wording | bar | allocator | processor | threads < lock < durable | cache
+       < config | kernels | options < text | model | evaluate | demo < data | decode | translation
+       < doctor < checkpoint < run < export < engines
        < translator < inspect | training < serve | paper | bench < cli
 """
 
@@ -19,7 +20,7 @@ SOURCE = Path(heed.__file__).parent
 
 # A package may import what stands in an earlier row, never a sibling in its own.
 ORDER = [
-    ["errors", "symbols", "wording", "bar", "allocator", "processor", "threads"],
+    ["errors", "vocabulary", "wording", "bar", "allocator", "processor", "threads"],
     ["lock"],
     ["durable", "cache"],
     ["config", "kernels", "options"],
@@ -38,7 +39,7 @@ ORDER = [
 ROW = {name: row for row, names in enumerate(ORDER) for name in names}
 TORCHLESS = [
     "errors",
-    "symbols",
+    "vocabulary",
     "options",
     "wording",
     "bar",
@@ -184,7 +185,10 @@ def test_one_place_builds_models() -> None:
 
 def test_building_a_model_elsewhere_is_found(tmp_path: Path) -> None:
     file = tmp_path / "loop.py"
-    for line in ("model = Transformer(config, 9)", "x = f(transformer.Transformer(config, 9).eval())"):
+    for line in (
+        "model = Transformer(config, Vocabulary(9))",
+        "x = f(transformer.Transformer(config, Vocabulary(9)).eval())",
+    ):
         file.write_text(line + "\n", encoding="utf-8")
         assert mentions(file, "Transformer", called=True) == [1], line
     file.write_text("from heed.model.transformer import Transformer as T\n", encoding="utf-8")

@@ -28,6 +28,7 @@ from heed.durable import write_json
 from heed.errors import ConfigError
 from heed.model.dropout import Dropout
 from heed.model.transformer import Transformer
+from heed.vocabulary import Vocabulary
 
 
 def faults_of(settings: dict[str, Any], base: Config | None = None) -> list[str]:
@@ -316,7 +317,7 @@ def test_no_value_is_too_extreme_for_an_answer(setting: Setting) -> None:
             continue
         if setting.section == "model":
             with torch.device("meta"):
-                Transformer(config.model, 300)
+                Transformer(config.model, Vocabulary(300))
         if setting.key == "dropout":
             assert torch.isfinite(Dropout(config.model.dropout)(torch.ones(1, 8), torch.tensor([5]))).all()
 

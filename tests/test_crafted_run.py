@@ -21,6 +21,7 @@ from heed.run import RunFolder
 from heed.text.tokenizer import Tokenizer
 from heed.training.learner import Learner
 from heed.training.workers import Workers
+from heed.vocabulary import Vocabulary
 
 STEP = "checkpoints/step-00000005"
 ESCAPE = "\x1b[31mred"
@@ -36,7 +37,7 @@ def make_learner(vocabulary: int) -> Learner:
     model = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 8, "d_ff": 12, "h": 2, "max_length": 20}
     train = {"ema_decay": 0.9, "lanes": 1}
     config = build_config(Config(), ("test", {"model": model, "train": train}))
-    learner = Learner(config, vocabulary, Workers(0, 1, torch.device("cpu")))
+    learner = Learner(config, Vocabulary(vocabulary), Workers(0, 1, torch.device("cpu")))
     for weight in learner.model.parameters():
         weight.grad = torch.ones_like(weight)
     learner.apply_gradient(0.1, 1)
@@ -102,7 +103,7 @@ def test_no_group_may_be_missing(run: Path, pieces: Tokenizer, group: str) -> No
 
 def test_before_the_first_update_there_are_no_moments(pieces: Tokenizer, learner: Learner) -> None:
     """A run whose first updates were all left out is saved, too, and goes on."""
-    fresh = Learner(learner.config, len(pieces), learner.workers)
+    fresh = Learner(learner.config, Vocabulary(len(pieces)), learner.workers)
     state = fresh.state()
     assert state["optimizer"] == {}
     fresh.load(state, "x")

@@ -13,6 +13,7 @@ from heed.errors import CheckpointError, HeedError
 from heed.model.transformer import Transformer
 from heed.run import RunFolder, load_weights
 from heed.text.tokenizer import Tokenizer
+from heed.vocabulary import Vocabulary
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def config() -> Config:
 
 def make_model(config: Config, tokenizer: Tokenizer, seed: int) -> Transformer:
     torch.manual_seed(seed)
-    return Transformer(config.model, len(tokenizer))
+    return Transformer(config.model, tokenizer.vocabulary)
 
 
 @pytest.fixture
@@ -203,14 +204,14 @@ def test_a_changed_config_is_refused(run: RunFolder, change: dict[str, int], com
 
 
 def test_weights_of_another_build_do_not_fit(config: Config, pieces: Tokenizer) -> None:
-    deeper = Transformer(replace(config.model, encoder_layers=2), len(pieces))
+    deeper = Transformer(replace(config.model, encoder_layers=2), pieces.vocabulary)
     with pytest.raises(CheckpointError, match=r"does not fit its config\.json: \d+ other tensors, such as "):
         load_weights(make_model(config, pieces, 0), dict(deeper.state_dict()), "x")
 
 
 def test_weights_of_another_vocabulary_size_do_not_fit(config: Config, pieces: Tokenizer) -> None:
     torch.manual_seed(0)
-    larger = Transformer(config.model, len(pieces) + 1)
+    larger = Transformer(config.model, Vocabulary(len(pieces) + 1))
     with pytest.raises(CheckpointError, match=rf"is \({len(pieces) + 1}, 8\), they ask for \({len(pieces)}, 8\)"):
         load_weights(make_model(config, pieces, 0), dict(larger.state_dict()), "x")
 

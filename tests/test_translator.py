@@ -19,10 +19,10 @@ from heed.errors import DecodeError
 from heed.kernels.library import library
 from heed.model.transformer import Transformer
 from heed.options import Sampling
-from heed.symbols import EOS, PAD
 from heed.text.normalize import normalize
 from heed.translator import load
-from tests.conftest import small_config, torch_translator
+from heed.vocabulary import Vocabulary
+from tests.conftest import EOS, PAD, small_config, torch_translator
 
 TEXTS = [
     "the quick brown fox",
@@ -46,7 +46,7 @@ def threads(request):
 
 def make_translator(tokenizer, seed=0, **settings):
     torch.manual_seed(seed)
-    model = Transformer(small_config(max_length=40, **settings), len(tokenizer)).double().eval()
+    model = Transformer(small_config(max_length=40, **settings), tokenizer.vocabulary).double().eval()
     model.embedding.weight.data *= 4
     return torch_translator([model], tokenizer, DecodeConfig(extra_length=6, batch_tokens=60))
 
@@ -392,6 +392,7 @@ SPAWN = """
 import json, multiprocessing, pickle, sys
 from pathlib import Path
 
+from heed.vocabulary import Vocabulary
 import torch
 
 if __name__ == "__main__":
@@ -460,7 +461,7 @@ def test_a_character_of_more_pieces_than_learned_positions(tokenizer):
     """Sinusoidal positions have no last one; learned ones do."""
     settings = DecodeConfig(extra_length=2)
     models = {
-        kind: Transformer(small_config(max_length=3, positions=kind), len(tokenizer)).eval()
+        kind: Transformer(small_config(max_length=3, positions=kind), tokenizer.vocabulary).eval()
         for kind in ("sinusoidal", "learned")
     }
     for beam in (1, 2):
@@ -472,7 +473,8 @@ def test_a_character_of_more_pieces_than_learned_positions(tokenizer):
 
 def test_the_shortest_limit_of_several_models(tokenizer):
     models = [
-        Transformer(small_config(max_length=length, positions="learned"), len(tokenizer)).eval() for length in (40, 9)
+        Transformer(small_config(max_length=length, positions="learned"), tokenizer.vocabulary).eval()
+        for length in (40, 9)
     ]
     for several in (models, models[::-1]):
         (found,) = torch_translator(several, tokenizer, DecodeConfig()).translate(["fox " * 12], beam=2)
@@ -572,7 +574,7 @@ def test_load_refuses_wrong_types(paths, options, message):
 
 
 def test_a_model_of_another_vocabulary_is_refused(tokenizer):
-    model = Transformer(small_config(), len(tokenizer) + 1)
+    model = Transformer(small_config(), Vocabulary(len(tokenizer) + 1))
     with pytest.raises(DecodeError, match="do not belong together"):
         torch_translator([model], tokenizer, DecodeConfig())
 

@@ -18,9 +18,9 @@ from heed.data.prepare import prepare
 from heed.model.size import update_operations
 from heed.model.transformer import Transformer
 from heed.run import RunFolder
-from heed.symbols import EOS, N_SPECIAL, PAD
 from heed.text.tokenizer import Tokenizer
 from heed.translator import load
+from heed.vocabulary import Vocabulary
 
 VOCABULARY = 8_000
 SEED = 1
@@ -42,7 +42,7 @@ def training_job(data: Path, name: str, batch_tokens: int, updates: int, folder:
     tokenizer = Tokenizer.learn((line for pair in text for line in pair), VOCABULARY)
     store = prepare(text, tokenizer, folder / "store")
     plan = BatchPlan(store.source.lengths, store.target.lengths, batch_tokens, SEED, config.model.max_length)
-    batches = [make_batch(store, plan.batch(0, i)) for i in range(updates)]
+    batches = [make_batch(store, plan.batch(0, i), tokenizer.vocabulary) for i in range(updates)]
     arrays = {}
     for i, batch in enumerate(batches):
         arrays |= {f"src{i}": batch.src_BS, f"tgt_in{i}": batch.tgt_in_BT, f"tgt_out{i}": batch.tgt_out_BT}
@@ -62,8 +62,8 @@ def training_job(data: Path, name: str, batch_tokens: int, updates: int, folder:
 
 def training_flops(config: Config, vocabulary: int, batches: list[Batch]) -> list[int]:
     """Floating-point operations of the matrix products to train on each batch, over real tokens: padding is no work."""
-    lengths = [[ids.ne(PAD).sum(1).numpy() for ids in (batch.src_BS, batch.tgt_out_BT)] for batch in batches]
-    return [update_operations(config.model, vocabulary, *both) for both in lengths]
+    lengths = [[ids.ne(batch.pad).sum(1).numpy() for ids in (batch.src_BS, batch.tgt_out_BT)] for batch in batches]
+    return [update_operations(config.model, Vocabulary(vocabulary), *both) for both in lengths]
 
 
 def _pieces(data: Path, tokenizer: Tokenizer, folder: Path) -> dict[str, str]:
@@ -76,7 +76,7 @@ def _pieces(data: Path, tokenizer: Tokenizer, folder: Path) -> dict[str, str]:
             written = (" ".join(tokenizer.pieces(ids)) for ids in tokenizer.encode_ids(lines))
             path.write_text("\n".join(written) + "\n", encoding="utf-8")
             files[f"{part}_{side}"] = str(path)
-    pieces = tokenizer.pieces(range(N_SPECIAL, len(tokenizer)))
+    pieces = tokenizer.pieces(range(3, len(tokenizer)))
     path = folder / "vocabulary"
     path.write_text("".join(f"{piece}\n" for piece in pieces), encoding="utf-8")
     return {**files, "vocabulary": str(path)}
@@ -127,9 +127,9 @@ def _untrained_run(data: Path, config: Config, path: Path) -> Path:
     tokenizer = Tokenizer.learn((line for pair in text for line in pair), VOCABULARY)
     config = replace(config, decode=replace(config.decode, extra_length=EXACT_TOKENS - SOURCE_PIECES))
     torch.manual_seed(SEED)
-    model = Transformer(config.model, len(tokenizer))
+    model = Transformer(config.model, tokenizer.vocabulary)
     # Its logit is 0 then, while the best of thousands are well above.
-    model.embedding.weight.data[EOS] = 0.0
+    model.embedding.weight.data[tokenizer.vocabulary.end] = 0.0
     RunFolder.create(path, config, tokenizer).save_step(0, {"model": model.state_dict()}, {})
     return path
 

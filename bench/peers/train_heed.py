@@ -10,14 +10,19 @@ from heed.data.batch import Batch
 from heed.training.learner import Learner
 from heed.training.step import train_step
 from heed.training.workers import Workers
+from heed.vocabulary import Vocabulary
 
 job = read_job()
 turns = UpdateTurns(job["updates"])
 keep_freed_memory()
 torch.manual_seed(1)
-learner = Learner(config_from_dict(job["config"], "job"), job["vocabulary_size"], Workers(0, 1, torch.device("cpu")))
+vocabulary = Vocabulary(job["vocabulary_size"])
+learner = Learner(config_from_dict(job["config"], "job"), vocabulary, Workers(0, 1, torch.device("cpu")))
 learner.model.train()
-batches = [Batch(*tensors, int(tensors[2].ne(0).sum()), torch.arange(len(tensors[0]))) for tensors in read_batches(job)]
+batches = [
+    Batch(*tensors, int(tensors[2].ne(vocabulary.pad).sum()), torch.arange(len(tensors[0])), vocabulary.pad)
+    for tensors in read_batches(job)
+]
 step = 0
 while True:
     for batch in batches:

@@ -58,6 +58,7 @@ class TextConfig:
     unit: Literal["subword", "character"] = "subword"  # what a piece is; characters suit spelling and inflection
     vocab_size: int = 37_000  # pieces, at most; a small corpus may not have that many
     character_coverage: float = 0.9999  # share of characters, from 0.98, with a piece of their own; the rest is bytes
+    symbols: str = ""  # words that are one piece each and never split, such as tags, separated by spaces
     tokenizer: str = ""  # a sentencepiece model to use instead of learning one, such as another run's tokenizer.model
     learn_lines: int = 2_000_000  # lines of each file to learn from, evenly spaced, when there are more
 

@@ -204,7 +204,7 @@ class RunFolder:
         path = self.checkpoint_path(which)
         self.check_fingerprint(path)
         self.check_size(path)
-        model = build_model(self.config.model, len(self.tokenizer))
+        model = build_model(self.config.model, self.tokenizer.vocabulary)
         load_weights(model, read_tensors(path, "model"), str(path))
         return model.eval()
 
@@ -212,7 +212,7 @@ class RunFolder:
         """Refuse weights of another size than the config's model has, before a byte of memory is taken for it."""
         n_tensors, n_numbers = count_tensors(path, "model")
         model = self.config.model
-        wanted = model_class(model).count_parameters(model, len(self.tokenizer))
+        wanted = model_class(model).count_parameters(model, self.tokenizer.vocabulary)
         if n_numbers != wanted or n_tensors < model.encoder_layers + model.decoder_layers:
             raise CheckpointError(
                 f"{path}: does not fit {self.path / 'config.json'}: it has {n_numbers:,} weights, a model of "

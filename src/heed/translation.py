@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from heed.config import BOUNDS
 from heed.errors import DecodeError
 from heed.options import SearchOptions
-from heed.symbols import UNK
 from heed.text.normalize import normalize
 from heed.text.split import Part, split_to_fit
 from heed.text.tokenizer import Tokenizer
@@ -186,7 +185,7 @@ def parts_that_fit(
     return parts
 
 
-def check_prefixes(prefixes: Sequence[Sequence[int]], limit: int, first_number: int) -> None:
+def check_prefixes(prefixes: Sequence[Sequence[int]], unknown: int, limit: int, first_number: int) -> None:
     """Refuse prefixes, given as ids, that no translation can begin with.
 
     Raises:
@@ -197,7 +196,7 @@ def check_prefixes(prefixes: Sequence[Sequence[int]], limit: int, first_number: 
             raise DecodeError(
                 f"the prefix of text {number} has {len(ids):,} pieces, the model's limit is {limit:,}; shorten it"
             )
-        if UNK in ids:
+        if unknown in ids:
             raise DecodeError(
                 f"the prefix of text {number} has a character that the vocabulary lacks; leave that character out"
             )

@@ -148,7 +148,7 @@ class Translator:
             if (long := next((i for i, p in enumerate(parts) if len(p) > 1), None)) is not None:
                 raise DecodeError(f"text {first + long + 1} is longer than {limit} pieces, so it cannot have {what}")
         if prefixes is not None:
-            check_prefixes(self.tokenizer.encode_ids(prefixes), limit, first)
+            check_prefixes(self.tokenizer.encode_ids(prefixes), self.tokenizer.vocabulary.unknown, limit, first)
             options = replace(options, prefixes=[prefixes[number - first] for number in numbers])
         on_done = _counting(numbers, len(texts), progress or (lambda done, total: None))
         return joined(parts, self.engine.translate(flat, numbers, options, on_done))

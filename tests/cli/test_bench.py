@@ -18,6 +18,7 @@ from heed.bench.translating import engines
 from heed.cli.main import main
 from heed.config import ModelConfig
 from heed.model.size import update_operations
+from heed.vocabulary import Vocabulary
 from tests.cli.conftest import MINUTE, Done, Trained, heed, letters, write_lines
 
 MODEL = {key: value for key, value in MINUTE.items() if key.startswith("model.") or key == "train.batch_tokens"}
@@ -89,7 +90,7 @@ def test_operations_are_those_torch_counts() -> None:
         output(model(source, target, tgt_mask=mask)).sum().backward()
     above_the_diagonal = 3 * 2 * 3 * (2 * d) * (t * (t - 1) // 2)
     config = ModelConfig(encoder_layers=2, decoder_layers=3, d_model=d, d_ff=ff, h=4)
-    ours = update_operations(config, vocab_size, np.array([s]), np.array([t]))
+    ours = update_operations(config, Vocabulary(vocab_size), np.array([s]), np.array([t]))
     assert ours == counter.get_total_flops() - above_the_diagonal
 
 

@@ -21,8 +21,8 @@ from heed.data.encode import id_type
 from heed.data.prepare import prepare
 from heed.data.store import PairStore, Sequences
 from heed.errors import CheckpointError, DataError
-from heed.symbols import EOS
 from heed.text.tokenizer import Tokenizer
+from tests.conftest import EOS
 from tests.data.corpora import children, contents, is_running, random_lines, write_pair
 from tests.processes import Started
 

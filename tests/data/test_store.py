@@ -17,6 +17,7 @@ from heed.data.store import BLOCK, PairStore
 from heed.durable import MANIFEST, checksum, json_bytes, read_json, write_manifest
 from heed.errors import DataError, HeedError
 from heed.text.tokenizer import Tokenizer
+from heed.vocabulary import Vocabulary
 from tests.data.corpora import random_lines, write_pair
 
 N = 40_000
@@ -132,13 +133,13 @@ def test_opening_reads_no_ids_and_a_batch_only_its_own(copy: Path) -> None:
     size = (copy / "source.ids").stat().st_size
     flip(copy / "source.ids", size - 3, 1)  # in the last sentence
     store = PairStore.open(copy)
-    make_batch(store, [0, 1, 2])
+    make_batch(store, [0, 1, 2], Vocabulary(1000))
     with pytest.raises(DataError, match=r"source\.ids: missing or damaged \(bytes [\d,]+ to [\d,]+ have changed\)"):
-        make_batch(store, [0, len(store) - 1])
+        make_batch(store, [0, len(store) - 1], Vocabulary(1000))
     with pytest.raises(DataError, match=r"source\.ids: "):  # and again
-        make_batch(store, [len(store) - 1])
+        make_batch(store, [len(store) - 1], Vocabulary(1000))
     flip(copy / "source.ids", size - 3, 1)
-    make_batch(store, [len(store) - 1])
+    make_batch(store, [len(store) - 1], Vocabulary(1000))
     store.verify()
     flip(copy / "source.ids", 0, 1)  # after all has been verified
     with pytest.raises(DataError, match=r"source\.ids: "):
@@ -151,9 +152,9 @@ def test_damage_in_the_middle_of_a_long_sentence_is_found(tmp_path: Path, words:
     folder = prepare(text, words, tmp_path / "store").folder
     store = PairStore.open(folder)
     flip(folder / "source.ids", BLOCK + 5, 0)
-    make_batch(store, [0, 2])  # the first and the last block
+    make_batch(store, [0, 2], Vocabulary(1000))  # the first and the last block
     with pytest.raises(DataError, match=r"source\.ids: "):
-        make_batch(store, [1])
+        make_batch(store, [1], Vocabulary(1000))
 
 
 @pytest.mark.parametrize(
@@ -162,7 +163,7 @@ def test_damage_in_the_middle_of_a_long_sentence_is_found(tmp_path: Path, words:
         ("source.lengths", lambda store: store.source.lengths),
         ("target.lengths", lambda store: store.target.lengths),
         ("target.starts", lambda store: store.target.starts),
-        ("source.starts", lambda store: make_batch(store, [0])),
+        ("source.starts", lambda store: make_batch(store, [0], Vocabulary(1000))),
         ("lines", lambda store: store.lines),
         ("blank_lines", lambda store: store.blank_lines),
     ],
@@ -293,7 +294,7 @@ def test_numbers_that_lead_nowhere_are_refused(copy: Path, case: str) -> None:
     name, change = CRAFTED[case]
     rewrite(copy, name, change(PairStore.open(copy)))
     with pytest.raises(DataError, match=str(copy)):
-        make_batch(PairStore.open(copy), [2, 3, 4, 5, 6])
+        make_batch(PairStore.open(copy), [2, 3, 4, 5, 6], Vocabulary(1000))
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from heed.config import preset
-from heed.data.batch import batch_of_ids
 from heed.model.size import count_parameters
 from heed.model.transformer import Transformer
 from heed.training.loss import BatchLoss
-from tests.conftest import small_config
+from heed.vocabulary import Vocabulary
+from tests.conftest import small_batch, small_config
 from tests.distributed.conftest import ROOT
 
 TEXT = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
@@ -33,9 +33,11 @@ def test_formula_is_what_is_multiplied() -> None:
     vocabulary, length, sentences = 50, 9, 3
     # Dimensions of the paper's kind (h x d_k = d), of which the formula speaks.
     config = small_config(d_model=24, d_ff=40, h=2, d_k=12, d_v=12)
-    loss = BatchLoss(Transformer(config, vocabulary).double(), 0.1)  # for which there are no kernels of our own
+    loss = BatchLoss(
+        Transformer(config, Vocabulary(vocabulary)).double(), 0.1
+    )  # for which there are no kernels of our own
     ids = torch.randint(3, vocabulary, (sentences, length - 1)).tolist()
-    batch = batch_of_ids(ids, ids)
+    batch = small_batch(ids, ids)
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:  # it does not see into the others
         loss(batch.src_BS, batch.tgt_in_BT, batch.tgt_out_BT)[0].backward()
     counted = counter.get_total_flops() / (sentences * length)
@@ -79,6 +81,6 @@ def test_an_update_of_big() -> None:
     model = preset("big").model
     assert "42 ms" in TEXT
     assert round(1e3 * seconds(25_000 * flops_per_token(model, 32_000, 35), 8, 312e12, 0.3)) == 42
-    n_parameters = count_parameters(model, 32_000)
+    n_parameters = count_parameters(model, Vocabulary(32_000))
     assert "1.5 GB" in TEXT and round(2 * 7 / 8 * 4 * n_parameters / 1e9, 1) == 1.5
-    assert "3.4 GB for `big`" in TEXT and round(16 * count_parameters(model, 37_000) / 1e9, 1) == 3.4
+    assert "3.4 GB for `big`" in TEXT and round(16 * count_parameters(model, Vocabulary(37_000)) / 1e9, 1) == 3.4

@@ -14,7 +14,7 @@ TEXTS = ["the quick brown fox", "dog", "über über über"]
 
 def make_translator(tokenizer, int8=False):
     torch.manual_seed(0)
-    model = Transformer(small_config(max_length=40), len(tokenizer)).eval()
+    model = Transformer(small_config(max_length=40), tokenizer.vocabulary).eval()
     model.embedding.weight.data *= 4
     return torch_translator([model], tokenizer, DecodeConfig(extra_length=6), int8)
 
@@ -28,7 +28,7 @@ def in_place(model):
 
 def other_weights(model):
     torch.manual_seed(9)
-    model.load_state_dict(Transformer(model.config, model.vocab_size).state_dict())
+    model.load_state_dict(Transformer(model.config, model.vocabulary).state_dict())
 
 
 CHANGES = {
@@ -61,7 +61,7 @@ def test_it_translates_as_it_is_now(tokenizer, change):
 def test_a_model_put_in_its_place_is_noticed(tokenizer):
     translator = make_translator(tokenizer)
     before = said(translator)
-    model = Transformer(small_config(max_length=40), len(tokenizer)).eval()
+    model = Transformer(small_config(max_length=40), tokenizer.vocabulary).eval()
     translator.models[0] = model
     assert said(translator) == said(torch_translator([model], tokenizer, translator.decode)) != before
 

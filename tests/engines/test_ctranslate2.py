@@ -20,12 +20,11 @@ from heed.export.ctranslate2 import write_ctranslate2
 from heed.lock import FolderLock
 from heed.model.transformer import Transformer
 from heed.options import Sampling
-from heed.symbols import EOS, PAD, UNK
 from heed.text.tokenizer import Tokenizer
 from heed.translation import Translation
 from heed.translator import Translator, load
 from tests.cli.conftest import ENVIRONMENT, TrainRun, exports, letters
-from tests.conftest import torch_translator
+from tests.conftest import EOS, PAD, UNK, torch_translator
 from tests.export.conftest import TEXTS, random_model
 
 pytestmark = pytest.mark.usefixtures("module_cache")

@@ -7,6 +7,7 @@ import torch
 
 from heed.model.transformer import Transformer
 from heed.text.tokenizer import Tokenizer
+from heed.vocabulary import Vocabulary
 from tests.cli.conftest import Trained, TrainRun, corpus, train_arguments, train_run
 from tests.conftest import small_config
 
@@ -33,7 +34,7 @@ def learnt(train_run: TrainRun) -> Path:
 
 def random_model(vocabulary: Tokenizer, **build: object) -> Transformer:
     torch.manual_seed(5)
-    model = Transformer(small_config(**build), len(vocabulary)).eval()
+    model = Transformer(small_config(**build), Vocabulary(len(vocabulary))).eval()
     for name, weight in model.named_parameters():
         if "norm" in name or "bias" in name:  # fresh ones are ones and zeros: mistaken for each other, nobody would see
             weight.data += 0.3 * torch.randn_like(weight)

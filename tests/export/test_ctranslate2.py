@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from heed.config import DecodeConfig
-from heed.data.batch import batch_of_ids
 from heed.export.ctranslate2 import write_ctranslate2
 from heed.model.transformer import Transformer
 from heed.run import RunFolder
 from heed.text.tokenizer import Tokenizer
 from tests.cli.conftest import letters
+from tests.conftest import small_batch
 from tests.export.conftest import BUILDS, TEXTS, faint_model, random_model
 
 DECODE = DecodeConfig()
@@ -31,7 +31,7 @@ def theirs(folder: Path, tokenizer: Tokenizer, sources: list[str], targets: list
 def ours(model: Transformer, tokenizer: Tokenizer, sources: list[str], targets: list[str]) -> list[list[float]]:
     found = []
     for source, target in zip(*map(tokenizer.encode_ids, (sources, targets)), strict=True):
-        batch = batch_of_ids([source], [target])
+        batch = small_batch([source], [target])
         logprobs_BTV = model(batch.src_BS, batch.tgt_in_BT).log_softmax(-1)
         found.append(logprobs_BTV[0].gather(-1, batch.tgt_out_BT[0].unsqueeze(-1)).squeeze(-1).tolist())
     return found

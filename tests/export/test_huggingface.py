@@ -11,10 +11,9 @@ from heed.config import DecodeConfig
 from heed.errors import ConfigError
 from heed.export.huggingface import refuse_what_marian_lacks, write_huggingface
 from heed.run import RunFolder
-from heed.symbols import EOS, PAD
 from heed.text.tokenizer import Tokenizer
 from tests.cli.conftest import letters
-from tests.conftest import small_config, torch_translator
+from tests.conftest import EOS, PAD, small_config, torch_translator
 from tests.export.conftest import TEXTS, random_model
 
 DECODE = DecodeConfig()

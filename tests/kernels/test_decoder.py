@@ -13,6 +13,7 @@ from heed.model.cache import KVCache, Source, _Buffers
 from heed.model.compiled import CompiledTransformer, reason_not_compiled
 from heed.model.int8 import quantized
 from heed.model.transformer import Transformer
+from heed.vocabulary import Vocabulary
 from tests.model.hypotheses import walk
 from tests.model.test_int8 import ByIntegers
 
@@ -30,7 +31,7 @@ SHAPES = {
 @pytest.fixture(params=SHAPES)
 def model(request):
     torch.manual_seed(7)
-    model = Transformer(SHAPES[request.param], 37).eval()
+    model = Transformer(SHAPES[request.param], Vocabulary(37)).eval()
     with torch.no_grad():
         for parameter in model.parameters():  # norms and biases do something, too
             parameter += 0.2 * torch.randn_like(parameter)
@@ -148,7 +149,7 @@ def test_the_kv_cache_of_another_model_is_refused(model):
     compiled = CompiledTransformer(model)
     deeper = replace(model.config, decoder_layers=model.config.decoder_layers + 1)
     for config in (deeper, replace(model.config, d_k=5, d_v=3)):
-        state, newest = begun(Transformer(config, 37).eval())
+        state, newest = begun(Transformer(config, Vocabulary(37)).eval())
         with pytest.raises(ValueError, match="KV cache"):
             compiled.step(newest, state)
     state, _ = begun(compiled)

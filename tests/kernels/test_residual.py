@@ -12,6 +12,7 @@ from heed.kernels.residual import Mask
 from heed.model.dropout import Dropout, keep_mask
 from heed.model.layers import Residual
 from heed.model.transformer import Transformer
+from heed.vocabulary import Vocabulary
 from tests.conftest import VOCABULARY, small_config
 
 pytestmark = pytest.mark.skipif(library() is None, reason="needs a C compiler")
@@ -235,7 +236,7 @@ def test_a_model_drops_in_the_published_places_only(kind: str, monkeypatch: pyte
             return right(*a)
 
         monkeypatch.setattr(residual, name, counted)
-    model = Transformer(small_config(dropout=0.37, norm=kind), VOCABULARY).train()
+    model = Transformer(small_config(dropout=0.37, norm=kind), Vocabulary(VOCABULARY)).train()
     model(torch.tensor([[5, 6, 7]]), torch.tensor([[0, 8, 9, 10]]))
     around = {"post": "dropout_add_norm", "pre": "dropout_add"}[kind]
     assert sorted(calls) == [("dropout", 0.37)] * 2 + [(around, 0.37)] * (2 * 2 + 2 * 3)

@@ -8,7 +8,6 @@ import torch
 
 from heed.checkpoint import read_manifest, read_tensors
 from heed.config import Config, DecodeConfig, TextConfig, TrainConfig, build_config
-from heed.data.batch import batch_of_ids
 from heed.errors import CheckpointError
 from heed.run import RunFolder
 from heed.training.learner import Learner
@@ -17,14 +16,15 @@ from heed.training.step import train_step
 from heed.training.stop import StopRequest
 from heed.training.workers import Workers
 from heed.translator import load
-from tests.conftest import VOCABULARY, small_config
+from heed.vocabulary import Vocabulary
+from tests.conftest import VOCABULARY, small_batch, small_config
 
 PAIRS = [([3 + i % 7] * (1 + i % 5), [9 + i % 4] * (2 + i % 6)) for i in range(12)]
 
 
 def small_learner(dropout: float = 0.0, **train_settings) -> Learner:
     config = Config(model=small_config(dropout=dropout), train=TrainConfig(**train_settings))
-    learner = Learner(config, VOCABULARY, Workers(0, 1, torch.device("cpu")))
+    learner = Learner(config, Vocabulary(VOCABULARY), Workers(0, 1, torch.device("cpu")))
     learner.model.double()
     return learner
 
@@ -32,7 +32,7 @@ def small_learner(dropout: float = 0.0, **train_settings) -> Learner:
 def gradients(bounds, dropout):
     learner = small_learner(dropout)
     batches = [
-        batch_of_ids(*zip(*PAIRS[begin:end], strict=True), first_pair=begin)
+        small_batch(*zip(*PAIRS[begin:end], strict=True), first_pair=begin)
         for begin, end in zip(bounds, bounds[1:], strict=False)
     ]
     result = train_step(learner, batches, sum(batch.n_tokens for batch in batches), 1)
@@ -54,7 +54,7 @@ def test_micro_batches_equal_one_batch(cuts, dropout):
 def test_one_update_is_adams():
     """Against Adam written out, with the paper's constants and equation (3)."""
     learner = small_learner(warmup_steps=10)
-    batches = [batch_of_ids(*zip(*PAIRS, strict=True))]
+    batches = [small_batch(*zip(*PAIRS, strict=True))]
     weight = learner.model.decoder[0].feed_forward.w_1.weight
     expected, m, v = weight.detach().clone(), 0.0, 0.0
     for step in range(1, 4):
@@ -71,7 +71,7 @@ def test_a_loss_that_is_not_a_number_changes_nothing():
     with torch.no_grad():
         learner.model.decoder[0].feed_forward.w_2.bias[0] = math.nan
     before = learner.model.embedding.weight.detach().clone()
-    batch = batch_of_ids(*zip(*PAIRS, strict=True))
+    batch = small_batch(*zip(*PAIRS, strict=True))
     result = train_step(learner, [batch], batch.n_tokens, 1)
     assert not result.applied
     assert torch.equal(before, learner.model.embedding.weight)
@@ -82,7 +82,7 @@ def test_a_gradient_that_is_not_a_number_changes_nothing():
     learner = small_learner()
     learner.model.decoder[0].feed_forward.w_1.weight.register_hook(lambda gradient: gradient * math.inf)
     before = learner.model.embedding.weight.detach().clone()
-    batch = batch_of_ids(*zip(*PAIRS, strict=True))
+    batch = small_batch(*zip(*PAIRS, strict=True))
     result = train_step(learner, [batch], batch.n_tokens, 1)
     assert math.isfinite(result.loss) and not result.applied
     assert torch.equal(before, learner.model.embedding.weight)
@@ -251,7 +251,7 @@ def test_dropout_is_a_function_of_seed_step_and_pair():
     """The same pair at the same step of the same run has the same dropout, whatever was drawn before."""
 
     def loss(seed, step, first_pair=0):
-        batch = batch_of_ids(*zip(*PAIRS, strict=True), first_pair=first_pair)
+        batch = small_batch(*zip(*PAIRS, strict=True), first_pair=first_pair)
         learner = small_learner(dropout=0.4, seed=seed)
         learner.model.load_state_dict(weights)
         return train_step(learner, [batch], batch.n_tokens, step).loss

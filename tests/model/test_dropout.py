@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from heed.data.batch import batch_of_ids
 from heed.kernels.library import library
 from heed.model.dropout import Dropout, keep_mask, layer_seeds, pair_seeds, position_seeds, random_seeds
 from heed.model.transformer import Transformer
 from heed.training.loss import BatchLoss
-from tests.conftest import VOCABULARY, small_config
+from heed.vocabulary import Vocabulary
+from tests.conftest import VOCABULARY, small_batch, small_config
 
 
 def seeds(*shape: int, seed: int = 0) -> torch.Tensor:
@@ -124,7 +124,7 @@ def test_seeds_differ_by_run_step_pair_side_position_and_layer() -> None:
 
 
 def test_a_model_without_seeds_goes_by_pytorchs_generator() -> None:
-    model = Transformer(small_config(dropout=0.5), VOCABULARY).train()
+    model = Transformer(small_config(dropout=0.5), Vocabulary(VOCABULARY)).train()
     ids = torch.tensor([[5, 6, 7]]), torch.tensor([[0, 8, 9]])
     torch.manual_seed(1)
     first, second = model(*ids), model(*ids)
@@ -138,7 +138,7 @@ PAIRS = [([3 + i % 7] * (1 + i % 5), [9 + i % 4] * (2 + i % 6)) for i in range(1
 
 def loss_of(model: Transformer, first: int, last: int, packs: bool) -> list[float]:
     """The summed losses of pairs first ... last as one batch."""
-    batch = batch_of_ids(*zip(*PAIRS[first:last], strict=True), first_pair=first)
+    batch = small_batch(*zip(*PAIRS[first:last], strict=True), first_pair=first)
     seed_B = pair_seeds(1, 5, batch.pair_B)
     model._layers_are_compiled = not packs  # which are given padding
     loss = BatchLoss(model, 0.1)
@@ -149,8 +149,8 @@ def loss_of(model: Transformer, first: int, last: int, packs: bool) -> list[floa
 def test_batch_mates_padding_packing_and_kernels_do_not_change_what_is_dropped(norm: str) -> None:
     """The dropped elements of a pair are its own: the loss of a batch is the sum over its pairs, whoever computes."""
     torch.manual_seed(2)
-    model = Transformer(small_config(dropout=0.4, norm=norm), VOCABULARY).train()
-    exact = Transformer(small_config(dropout=0.4, norm=norm), VOCABULARY).train().double()
+    model = Transformer(small_config(dropout=0.4, norm=norm), Vocabulary(VOCABULARY)).train()
+    exact = Transformer(small_config(dropout=0.4, norm=norm), Vocabulary(VOCABULARY)).train().double()
     exact.load_state_dict(model.state_dict())
     alone = np.sum([loss_of(exact, i, i + 1, False) for i in range(len(PAIRS))], axis=0)
     np.testing.assert_allclose(loss_of(exact, 0, len(PAIRS), False), alone, rtol=1e-12)

@@ -8,6 +8,7 @@ from heed.errors import ConfigError
 from heed.kernels.library import library
 from heed.model.int8 import Int8Linear, quantized
 from heed.model.transformer import Transformer
+from heed.vocabulary import Vocabulary
 
 SHAPE = ModelConfig(encoder_layers=2, decoder_layers=2, d_model=32, d_ff=64, h=4, dropout=0.0)
 
@@ -73,7 +74,7 @@ def test_the_sums_are_those_of_integers(sizes):
 @torch.inference_mode()
 def test_a_whole_model_says_nearly_the_same_and_stays_as_it_was():
     torch.manual_seed(1)
-    model = Transformer(SHAPE, 50).eval()
+    model = Transformer(SHAPE, Vocabulary(50)).eval()
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     src = torch.randint(3, 50, (3, 6), generator=torch.Generator().manual_seed(2))
     first, rounded = torch.zeros(3, 1, dtype=torch.long), quantized(model)

@@ -16,7 +16,6 @@ from torch import Tensor, nn
 
 from heed.checkpoint import read_all_tensors
 from heed.config import Config, DecodeConfig, ModelConfig, TextConfig, build_config
-from heed.data.batch import batch_of_ids
 from heed.durable import MANIFEST, read_json, write_manifest
 from heed.engines.pytorch import PyTorchEngine
 from heed.errors import CheckpointError, ConfigError, DecodeError
@@ -34,7 +33,8 @@ from heed.training.memory import predicted_peak
 from heed.training.step import train_step
 from heed.training.workers import Workers
 from heed.translator import load
-from tests.conftest import VOCABULARY
+from heed.vocabulary import Vocabulary
+from tests.conftest import VOCABULARY, small_batch
 
 STEPS = 12
 
@@ -55,10 +55,10 @@ class GruState:
 class Gru(SequenceModel):
     """The encoder's last state is the decoder's first."""
 
-    def __init__(self, config: ModelConfig, vocab_size: int) -> None:
-        super().__init__(config, vocab_size)
+    def __init__(self, config: ModelConfig, vocabulary: Vocabulary) -> None:
+        super().__init__(config, vocabulary)
         d = config.d_model
-        self.embedding = SharedEmbedding(vocab_size, d)
+        self.embedding = SharedEmbedding(vocabulary.size, d, vocabulary.pad)
         self.encoder = nn.ModuleList(nn.GRUCell(d, d) for _ in range(config.encoder_layers))
         self.decoder = nn.ModuleList(nn.GRUCell(d, d) for _ in range(config.decoder_layers))
         self.dropout = Dropout(config.dropout)
@@ -68,7 +68,7 @@ class Gru(SequenceModel):
         return self.embedding.weight
 
     def hidden(self, src_BS: Tensor, tgt_in_BT: Tensor, real_BT: Tensor, seed_B: Tensor | None = None) -> Tensor:
-        seeds = Padded(tgt_in_BT).seeds(seed_B, "target") if self.training else None
+        seeds = Padded(tgt_in_BT, self.vocabulary.pad).seeds(seed_B, "target") if self.training else None
         x_BTD = self.dropout(self.embedding(tgt_in_BT), seeds)
         states = [self._encode(src_BS, seed_B)] * len(self.decoder)
         outputs = []
@@ -78,10 +78,10 @@ class Gru(SequenceModel):
         return torch.stack(outputs, 1)[real_BT]
 
     def _encode(self, src_BS: Tensor, seed_B: Tensor | None = None) -> Tensor:
-        seeds = Padded(src_BS).seeds(seed_B, "source") if self.training else None
+        seeds = Padded(src_BS, self.vocabulary.pad).seeds(seed_B, "source") if self.training else None
         x_BSD = self.dropout(self.embedding(src_BS), seeds)
         states = [torch.zeros_like(x_BSD[:, 0])] * len(self.encoder)
-        for x_BD, real_B1 in zip(x_BSD.unbind(1), src_BS.ne(0).unsqueeze(-1).unbind(1), strict=True):
+        for x_BD, real_B1 in zip(x_BSD.unbind(1), src_BS.ne(self.vocabulary.pad).unsqueeze(-1).unbind(1), strict=True):
             new = self._next(self.encoder, x_BD, states)
             states = [torch.where(real_B1, after, before) for after, before in zip(new, states, strict=True)]
         return states[-1]
@@ -105,19 +105,19 @@ class Gru(SequenceModel):
         return self.embedding.logits(h_NBWD[-1]), GruState(h_NBWD)
 
     @staticmethod
-    def count_parameters(config: ModelConfig, vocab_size: int) -> int:
+    def count_parameters(config: ModelConfig, vocabulary: Vocabulary) -> int:
         d, layers = config.d_model, config.encoder_layers + config.decoder_layers
-        return vocab_size * d + layers * 6 * (d * d + d)
+        return vocabulary.size * d + layers * 6 * (d * d + d)
 
     @staticmethod
     def kept_floats(config: ModelConfig, length: int) -> int:
         return 12 * config.d_model * (config.encoder_layers + config.decoder_layers)
 
     @staticmethod
-    def update_operations(config: ModelConfig, vocab_size: int, sources: np.ndarray, targets: np.ndarray) -> int:
+    def update_operations(config: ModelConfig, vocabulary: Vocabulary, sources: np.ndarray, targets: np.ndarray) -> int:
         d, n_source, n_target = config.d_model, int(sources.sum()), int(targets.sum())
         cells = n_source * config.encoder_layers + n_target * config.decoder_layers
-        return 3 * 2 * (6 * d * d * cells + n_target * d * vocab_size)
+        return 3 * 2 * (6 * d * d * cells + n_target * d * vocabulary.size)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -172,14 +172,16 @@ def checkpoints(run: RunFolder) -> dict[str, dict[str, dict[str, Tensor]]]:
 
 
 def test_it_is_built_and_counted() -> None:
-    model = build.build_model(MODEL, VOCABULARY)
-    assert isinstance(model, Gru) and (model.vocab_size, model.target_limit) == (VOCABULARY, None)
-    assert sum(weight.numel() for weight in model.parameters()) == Gru.count_parameters(MODEL, VOCABULARY)
+    model = build.build_model(MODEL, Vocabulary(VOCABULARY))
+    assert isinstance(model, Gru) and (model.vocabulary.size, model.target_limit) == (VOCABULARY, None)
+    assert sum(weight.numel() for weight in model.parameters()) == Gru.count_parameters(MODEL, Vocabulary(VOCABULARY))
 
 
 def test_the_memory_foretold_is_that_of_its_kind() -> None:
     own, other = (Config(model=replace(MODEL, kind=kind)) for kind in ("gru", "transformer"))
-    assert predicted_peak(own, 1000, VOCABULARY, 1, 0) != predicted_peak(other, 1000, VOCABULARY, 1, 0)
+    assert predicted_peak(own, 1000, Vocabulary(VOCABULARY), 1, 0) != predicted_peak(
+        other, 1000, Vocabulary(VOCABULARY), 1, 0
+    )
 
 
 PAIRS = [([3 + i % 7] * (1 + i % 5), [9 + i % 4] * (2 + i % 6)) for i in range(12)]
@@ -188,11 +190,13 @@ PAIRS = [([3 + i % 7] * (1 + i % 5), [9 + i % 4] * (2 + i % 6)) for i in range(1
 def gradients(bounds: list[int], lanes: int) -> dict[str, Tensor | None]:
     base = Config(model=MODEL)
     learner = Learner(
-        replace(base, train=replace(base.train, lanes=lanes)), VOCABULARY, Workers(0, 1, torch.device("cpu"))
+        replace(base, train=replace(base.train, lanes=lanes)),
+        Vocabulary(VOCABULARY),
+        Workers(0, 1, torch.device("cpu")),
     )
     learner.model.train()
     batches = [
-        batch_of_ids(*zip(*PAIRS[begin:end], strict=True), first_pair=begin)
+        small_batch(*zip(*PAIRS[begin:end], strict=True), first_pair=begin)
         for begin, end in zip(bounds, bounds[1:], strict=False)
     ]
     train_step(learner, batches, sum(batch.n_tokens for batch in batches), 1)
@@ -251,7 +255,7 @@ def test_search_scores_as_forced_decoding_does(run: RunFolder, beam: int) -> Non
     ]
     assert len(found) == beam * len(texts)
     for text, one in found:
-        batch = batch_of_ids(run.tokenizer.encode_ids([text]), [[number[piece] for piece in one.pieces]])
+        batch = small_batch(run.tokenizer.encode_ids([text]), [[number[piece] for piece in one.pieces]])
         with torch.inference_mode():
             logprobs_TV = model(batch.src_BS, batch.tgt_in_BT)[0].log_softmax(-1)
         forced = logprobs_TV.gather(1, batch.tgt_out_BT.T).flatten().tolist()

@@ -4,15 +4,15 @@ import pytest
 import torch
 
 from heed.config import ModelConfig
-from heed.data.batch import batch_of_ids
+from heed.data.batch import Batch
 from heed.kernels import varlen
 from heed.kernels.library import library
 from heed.model import dropout, fused
 from heed.model.sequences import Packed
 from heed.model.transformer import Transformer
-from heed.symbols import EOS, PAD
-from heed.training.learner import NOTHING
 from heed.training.loss import BatchLoss
+from heed.vocabulary import Vocabulary
+from tests.conftest import EOS, PAD, small_batch
 
 pytestmark = pytest.mark.skipif(library() is None, reason="needs a C compiler")
 VOCABULARY = 50
@@ -21,7 +21,7 @@ VOCABULARY = 50
 def small(**settings):
     torch.manual_seed(1)
     sizes = dict(encoder_layers=2, decoder_layers=3, d_model=32, d_ff=48, h=2, dropout=0.0)
-    return Transformer(ModelConfig(**(sizes | settings)), VOCABULARY)
+    return Transformer(ModelConfig(**(sizes | settings)), Vocabulary(VOCABULARY))
 
 
 def batch(source_lengths=(3, 17, 30, 1, 8), target_lengths=(5, 2, 40, 1, 16)):
@@ -30,7 +30,7 @@ def batch(source_lengths=(3, 17, 30, 1, 8), target_lengths=(5, 2, 40, 1, 16)):
         [torch.randint(3, VOCABULARY, (n,), generator=generator).tolist() for n in lengths]
         for lengths in (source_lengths, target_lengths)
     )
-    return batch_of_ids(source, target)
+    return small_batch(source, target)
 
 
 def loss_and_gradients(model, of, packs):
@@ -74,7 +74,7 @@ def test_no_layer_sees_padding():
 
 def test_a_share_with_nothing_to_predict_has_a_gradient_of_zeros():
     """As a process has it that has nothing to do: its zeros are added to the others' gradients."""
-    sums, gradients = loss_and_gradients(small(), NOTHING, True)
+    sums, gradients = loss_and_gradients(small(), Batch.empty(Vocabulary(VOCABULARY)), True)
     assert sums.tolist() == [0, 0]
     for name, gradient in gradients.items():
         assert gradient is not None and not gradient.any(), name

@@ -9,7 +9,8 @@ import torch
 from heed.model.dropout import Dropout
 from heed.model.sequences import Padded
 from heed.model.transformer import AttentionWeights, Transformer
-from tests.conftest import VOCABULARY, shapes_checked, small_config
+from heed.vocabulary import Vocabulary
+from tests.conftest import PAD, VOCABULARY, shapes_checked, small_config
 from tests.model.reference import transformer as reference
 
 SOURCE, TARGET_IN = [5, 9, 4, 17, 1], [0, 8, 8, 20]
@@ -20,7 +21,7 @@ SOURCE, TARGET_IN = [5, 9, 4, 17, 1], [0, 8, 8, 20]
 def test_equals_the_loop_written_version(norm, positions):
     torch.manual_seed(5)
     config = small_config(norm=norm, positions=positions)
-    model = Transformer(config, VOCABULARY).double().eval()
+    model = Transformer(config, Vocabulary(VOCABULARY)).double().eval()
     for parameter in model.parameters():  # norms and biases start at one and zero, which would hide mistakes
         parameter.data += 0.1 * torch.randn_like(parameter)
     weights = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
@@ -49,7 +50,7 @@ def test_shapes_are_what_names_say(model):
 
 
 def test_parameter_names_are_the_contract_of_saved_models():
-    names = set(Transformer(small_config(encoder_layers=1, decoder_layers=1), VOCABULARY).state_dict())
+    names = set(Transformer(small_config(encoder_layers=1, decoder_layers=1), Vocabulary(VOCABULARY)).state_dict())
     attention = {f"w_{letter}.weight" for letter in "qkvo"}
     norm = {"norm.weight", "norm.bias"}
     feed_forward = {"w_1.weight", "w_1.bias", "w_2.weight", "w_2.bias"}
@@ -65,7 +66,7 @@ def test_parameter_names_are_the_contract_of_saved_models():
 
 
 def test_padding_embeds_to_the_zero_vector_and_others_are_scaled():
-    model = Transformer(small_config(), VOCABULARY)
+    model = Transformer(small_config(), Vocabulary(VOCABULARY))
     embedded = model.embedding(torch.tensor([[0, 7]]))[0]
     assert embedded[0].abs().max() == 0
     torch.testing.assert_close(embedded[1], model.embedding.weight[7] * math.sqrt(24))
@@ -74,7 +75,7 @@ def test_padding_embeds_to_the_zero_vector_and_others_are_scaled():
 def test_dropout_is_in_the_published_places_only():
     """On each sub-layer's output and on embeddings + positions: 3 per decoder layer, 2 per encoder layer, 2 more."""
     # In float64, where nothing is fused; tests/kernels/test_residual.py counts what is.
-    model = Transformer(small_config(dropout=0.37), VOCABULARY).double().train()
+    model = Transformer(small_config(dropout=0.37), Vocabulary(VOCABULARY)).double().train()
     calls = []
     for module in model.modules():
         assert not isinstance(module, torch.nn.Dropout)
@@ -88,7 +89,7 @@ def test_dropout_is_in_the_published_places_only():
 def test_published_initialisation():
     config = small_config(d_model=512, d_ff=2048, h=8, d_k=64, d_v=64)
     torch.manual_seed(1)
-    model = Transformer(config, 1000)
+    model = Transformer(config, Vocabulary(1000))
     encoder, decoder = model.encoder[0], model.decoder[0]
 
     def bound(*fans):
@@ -114,7 +115,7 @@ def test_published_initialisation():
 
 
 def test_learned_positions_end_and_sinusoids_do_not():
-    long = Padded(torch.randint(3, VOCABULARY, (1, 200)))
-    Transformer(small_config(), VOCABULARY).encode(long)
+    long = Padded(torch.randint(3, VOCABULARY, (1, 200)), PAD)
+    Transformer(small_config(), Vocabulary(VOCABULARY)).encode(long)
     with pytest.raises(ValueError, match="61 learned positions"):
-        Transformer(small_config(positions="learned"), VOCABULARY).encode(long)
+        Transformer(small_config(positions="learned"), Vocabulary(VOCABULARY)).encode(long)

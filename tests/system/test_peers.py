@@ -10,9 +10,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from heed.config import Config
-from heed.data.batch import batch_of_ids
 from heed.model.transformer import Transformer
-from tests.conftest import VOCABULARY, small_config
+from heed.vocabulary import Vocabulary
+from tests.conftest import VOCABULARY, small_batch, small_config
 
 PEERS = Path(__file__).parents[2] / "bench" / "peers"
 
@@ -26,9 +26,11 @@ def test_operations_are_what_torch_counts() -> None:
     from material import training_flops
 
     # Targets of the end symbol alone: torch counts pairs that the causal mask forbids, and here there are none.
-    batch = batch_of_ids([[3, 4, 5, 6], [7, 8, 9, 10]], [[], []])
+    batch = small_batch([[3, 4, 5, 6], [7, 8, 9, 10]], [[], []])
     config = Config(model=small_config(d_k=None, d_v=None))
-    model = Transformer(config.model, VOCABULARY).double().eval()  # for which there are no kernels of our own
+    model = (
+        Transformer(config.model, Vocabulary(VOCABULARY)).double().eval()
+    )  # for which there are no kernels of our own
     with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH), torch.no_grad():
         model(batch.src_BS, batch.tgt_in_BT)
     assert training_flops(config, VOCABULARY, [batch]) == [3 * counter.get_total_flops()]
@@ -39,8 +41,8 @@ def test_padding_is_no_work() -> None:
 
     config = Config(model=small_config())
     pairs = [([3, 4, 5], [6]), ([3], [4, 5, 6, 7])]
-    together = batch_of_ids(*zip(*pairs, strict=True))
-    alone = [batch_of_ids([source], [target]) for source, target in pairs]
+    together = small_batch(*zip(*pairs, strict=True))
+    alone = [small_batch([source], [target]) for source, target in pairs]
     assert sum(training_flops(config, VOCABULARY, alone)) == sum(training_flops(config, VOCABULARY, [together]))
 
 

@@ -8,9 +8,9 @@ import sentencepiece
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heed.symbols import EOS
 from heed.text.tokenizer import Tokenizer
 from heed.text.words import LineEncoder
+from tests.conftest import EOS
 
 # Letters that compose, blanks of every kind, the space mark, and characters no vocabulary has.
 _CHARACTERS = "ab Aeu\u0301\u0308\u1100\u1161 \t\r\x00\x85\xa0\u2028\u3000\u200b\u2581\ufeff_é</s>\U0001f600中"

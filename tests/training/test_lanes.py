@@ -4,20 +4,20 @@ import pytest
 import torch
 
 from heed.config import Config, TrainConfig
-from heed.data.batch import batch_of_ids
 from heed.training.lanes import Lanes, n_lanes
 from heed.training.learner import Learner
 from heed.training.loss import BatchLoss
 from heed.training.step import train_step
 from heed.training.workers import Workers
-from tests.conftest import VOCABULARY, small_config
+from heed.vocabulary import Vocabulary
+from tests.conftest import VOCABULARY, small_batch, small_config
 
 ONE = Workers(0, 1, torch.device("cpu"))
 PAIRS = [([3 + i % 7] * (1 + i % 5), [9 + i % 4] * (2 + i % 6)) for i in range(7)]
 
 
 def batch_of(pairs, first_pair=0):
-    return batch_of_ids(*zip(*pairs, strict=True), first_pair=first_pair)
+    return small_batch(*zip(*pairs, strict=True), first_pair=first_pair)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 9])
@@ -34,7 +34,9 @@ def test_shares_are_the_batch_without_needless_padding(n):
 
 
 def learner(lanes: int, dropout: float = 0.3) -> Learner:
-    return Learner(Config(model=small_config(dropout=dropout), train=TrainConfig(lanes=lanes)), VOCABULARY, ONE)
+    return Learner(
+        Config(model=small_config(dropout=dropout), train=TrainConfig(lanes=lanes)), Vocabulary(VOCABULARY), ONE
+    )
 
 
 def trained(lanes: int, dropout: float = 0.3) -> list[torch.Tensor]:

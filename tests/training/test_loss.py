@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from heed.data.batch import batch_of_ids
 from heed.model.transformer import Transformer
 from heed.training import loss as loss_module
 from heed.training.loss import BatchLoss, label_smoothed_loss
-from tests.conftest import VOCABULARY, small_config
+from heed.vocabulary import Vocabulary
+from tests.conftest import VOCABULARY, small_batch, small_config
 
 
 def by_loops(hidden, weight, gold, epsilon):
@@ -71,11 +71,11 @@ def test_a_smoothed_loss_is_least_at_the_smoothed_distribution():
 
 def test_padding_costs_nothing():
     torch.manual_seed(0)
-    model = Transformer(small_config(), VOCABULARY).double()
+    model = Transformer(small_config(), Vocabulary(VOCABULARY)).double()
     pairs = [([5, 6, 7], [8, 9]), ([5], [10, 11, 12, 13, 14])]
 
     def loss(sources, targets):
-        batch = batch_of_ids(sources, targets)
+        batch = small_batch(sources, targets)
         return BatchLoss(model, 0.1)(batch.src_BS, batch.tgt_in_BT, batch.tgt_out_BT)[0].item()
 
     together = loss(*zip(*pairs, strict=True))

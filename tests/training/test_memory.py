@@ -15,7 +15,9 @@ from heed.kernels.library import library
 from heed.kernels.varlen import MAX_POSITIONS
 from heed.model.size import kept_floats
 from heed.training.memory import fitting, predicted_peak
+from heed.vocabulary import Vocabulary
 from tests.cli.conftest import COMMAND, ENVIRONMENT, write_lines
+from tests.conftest import small_batch
 
 
 def events(run: Path) -> dict[str, dict[str, float]]:
@@ -115,12 +117,11 @@ def test_a_model_that_cannot_fit_is_refused_before_anything_is_made(text: list[o
 @pytest.mark.parametrize("threads", [1, 2])
 def test_kept_floats_are_what_autograd_keeps(threads: int) -> None:
     """Counted by hand, beside what PyTorch says it saved for the backward pass."""
-    from heed.data.batch import batch_of_ids
     from heed.model.transformer import Transformer
     from heed.training.loss import BatchLoss
 
     config = ModelConfig(encoder_layers=2, decoder_layers=3, d_model=64, d_ff=160, h=4, dropout=0.1, max_length=60)
-    model = Transformer(config, 300).train()
+    model = Transformer(config, Vocabulary(300)).train()
     weights = {weight.untyped_storage().data_ptr() for weight in model.parameters()}
     kept: dict[int, torch.UntypedStorage] = {}
 
@@ -131,7 +132,7 @@ def test_kept_floats_are_what_autograd_keeps(threads: int) -> None:
         return tensor.detach()
 
     n, length = 40, 50
-    batch = batch_of_ids([[5] * (length - 1)] * n, [[7] * (length - 1)] * n)
+    batch = small_batch([[5] * (length - 1)] * n, [[7] * (length - 1)] * n)
     torch.set_num_threads(threads)
     try:
         with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
@@ -159,10 +160,10 @@ def test_the_smallest_portion_holds_the_longest_sentence() -> None:
 
 def test_processes_share_a_batch_and_shards_a_model() -> None:
     config = Config(train=TrainConfig(batch_tokens=8000, micro_batch_tokens=8000))
-    one, two = (predicted_peak(config, 10**8, 40_000, processes, 0) for processes in (1, 2))
+    one, two = (predicted_peak(config, 10**8, Vocabulary(40_000), processes, 0) for processes in (1, 2))
     assert one - two == pytest.approx(1.35 * 4 * kept_floats(config.model, MAX_POSITIONS) * 4000, rel=1e-6)
     sharded = Config(train=TrainConfig(batch_tokens=8000, micro_batch_tokens=8000, sharded=True))
-    assert two - predicted_peak(sharded, 10**8, 40_000, 2, 0) == 12 * 10**8 // 2
+    assert two - predicted_peak(sharded, 10**8, Vocabulary(40_000), 2, 0) == 12 * 10**8 // 2
 
 
 def test_memory_of_a_process() -> None:

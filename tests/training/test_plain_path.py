@@ -7,14 +7,14 @@ import torch
 import torch.nn.functional as F
 
 from heed.config import Config, ModelConfig, TrainConfig
-from heed.data.batch import batch_of_ids
 from heed.model.transformer import AttentionWeights
-from heed.symbols import PAD
 from heed.training.learner import Learner
 from heed.training.loss import PORTION
 from heed.training.schedule import learning_rate
 from heed.training.step import train_step
 from heed.training.workers import Workers
+from heed.vocabulary import Vocabulary
+from tests.conftest import PAD, small_batch
 
 VOCABULARY, STEPS = 90, 12
 CONFIG = Config(
@@ -28,7 +28,7 @@ def batches():
     for _ in range(STEPS):
         lengths = torch.randint(1, 12, (2, 9), generator=random).tolist()
         sides = [[torch.randint(3, VOCABULARY, (n,), generator=random).tolist() for n in side] for side in lengths]
-        yield batch_of_ids(*sides)
+        yield small_batch(*sides)
 
 
 def plain_losses(learner):
@@ -58,7 +58,9 @@ def plain_losses(learner):
 def test_the_loss_curve_is_that_of_the_plain_path(monkeypatch, portion, lanes):
     monkeypatch.setattr("heed.training.loss.PORTION", portion)
     in_lanes = replace(CONFIG, train=replace(CONFIG.train, lanes=lanes))
-    quick, plain = (Learner(config, VOCABULARY, Workers(0, 1, torch.device("cpu"))) for config in (in_lanes, CONFIG))
+    quick, plain = (
+        Learner(config, Vocabulary(VOCABULARY), Workers(0, 1, torch.device("cpu"))) for config in (in_lanes, CONFIG)
+    )
     found = [train_step(quick, [batch], batch.n_tokens, step).loss for step, batch in enumerate(batches(), 1)]
     expected = plain_losses(plain)
     assert found == pytest.approx(expected, rel=2e-5)

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from heed.config import Config, TrainConfig
-from heed.data.batch import batch_of_ids
 from heed.errors import ConfigError
 from heed.training import precision
 from heed.training.learner import Learner
@@ -18,11 +17,12 @@ from heed.training.loss import label_smoothed_loss
 from heed.training.precision import autocast, bfloat16_fault, check_precision, make_scaler
 from heed.training.step import train_step
 from heed.training.workers import Workers
-from tests.conftest import VOCABULARY, small_config
+from heed.vocabulary import Vocabulary
+from tests.conftest import VOCABULARY, small_batch, small_config
 
 CPU = torch.device("cpu")
 PAIRS = [([3 + i % 7] * (1 + i % 5), [9 + i % 4] * (2 + i % 6)) for i in range(12)]
-BATCH = batch_of_ids(*zip(*PAIRS, strict=True))
+BATCH = small_batch(*zip(*PAIRS, strict=True))
 
 
 def test_float16_is_refused_on_a_processor() -> None:
@@ -76,7 +76,7 @@ def learner(precision: str) -> Learner:
     """As it would be where the precision pays."""
     made = Learner(
         Config(model=small_config(), train=TrainConfig(warmup_steps=10, learning_rate_factor=0.1)),
-        VOCABULARY,
+        Vocabulary(VOCABULARY),
         Workers(0, 1, CPU),
     )
     made.config = replace(made.config, train=replace(made.config.train, precision=precision))

@@ -6,23 +6,23 @@ import torch
 
 from heed.checkpoint import read_tensors
 from heed.config import Config, TrainConfig
-from heed.data.batch import batch_of_ids
 from heed.run import RunFolder
 from heed.training.learner import Learner
 from heed.training.loop import resume, train
 from heed.training.step import train_step
 from heed.training.workers import Workers
-from tests.conftest import VOCABULARY, small_config
+from heed.vocabulary import Vocabulary
+from tests.conftest import VOCABULARY, small_batch, small_config
 from tests.laws.test_training_laws import corpus, last_weights, small_run
 
 __all__ = ["corpus"]
 
-BATCH = batch_of_ids([[3, 4, 5], [6, 7]], [[8, 9], [10, 11, 12]])
+BATCH = small_batch([[3, 4, 5], [6, 7]], [[8, 9], [10, 11, 12]])
 
 
 def test_the_mean_follows_the_weights() -> None:
     config = Config(model=small_config(), train=TrainConfig(warmup_steps=4, ema_decay=0.8))
-    learner = Learner(config, VOCABULARY, Workers(0, 1, torch.device("cpu")))
+    learner = Learner(config, Vocabulary(VOCABULARY), Workers(0, 1, torch.device("cpu")))
     expected = learner.model.embedding.weight.detach().double().numpy().copy()
     for step in range(1, 50):
         train_step(learner, [BATCH], BATCH.n_tokens, step)

@@ -49,10 +49,11 @@ def measure_training(
         raise DataError(f"{text.name}: no pair is within {config.model.max_length} pieces (model.max_length)")
     batches = [plan.batch(*divmod(i, len(plan))) for i in range(updates)]
     portions = [
-        [make_batch(store, some) for some in plan.micro_batches(batch, train.micro_batch_tokens)] for batch in batches
+        [make_batch(store, some, tokenizer.vocabulary) for some in plan.micro_batches(batch, train.micro_batch_tokens)]
+        for batch in batches
     ]
     n_tokens = [sum(portion.n_tokens for portion in update) for update in portions]
-    learner = Learner(config, len(tokenizer), Workers(0, 1, device))
+    learner = Learner(config, tokenizer.vocabulary, Workers(0, 1, device))
     learner.model.train()
     number = 0
 
@@ -74,13 +75,13 @@ def measure_training(
     tokens = rates(sum(n_tokens), seconds["training"])
     pairs = np.concatenate(batches)
     sources, targets = (np.asarray(side.lengths, dtype=np.int64)[pairs] for side in (store.source, store.target))
-    work = model_class(config.model).update_operations(config.model, len(tokenizer), sources, targets)
+    work = model_class(config.model).update_operations(config.model, tokenizer.vocabulary, sources, targets)
     reached = rates(work, seconds["training"])
     peak = rates(_PRODUCTS * 2 * _SIZE**3, seconds["products"])
     tokens_a_pair = sum(n_tokens) / sum(map(len, batches))
     return {
         "preset": config.preset,
-        "parameters": model_class(config.model).count_parameters(config.model, len(tokenizer)),
+        "parameters": model_class(config.model).count_parameters(config.model, tokenizer.vocabulary),
         "vocabulary": len(tokenizer),
         "batch_tokens": train.batch_tokens,
         "precision": train.precision,

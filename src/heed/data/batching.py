@@ -41,7 +41,7 @@ def cut_by_budget(sorted_lengths: Lengths, budget: int) -> NDArray[np.int64]:
 class BatchPlan:
     """All the batches of every epoch of one corpus.
 
-    Lengths count EOS; pairs with a side of more than `max_length` pieces beside it are left out.
+    Lengths count the end token; pairs with a side of more than `max_length` pieces beside it are left out.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Encoded:
-    """The pairs of a block, blank ones apart: ids end to end with an EOS each, as raw bytes."""
+    """The pairs of a block, blank ones apart: ids end to end with an end token each, as raw bytes."""
 
     source_ids: bytes
     source_lengths: bytes

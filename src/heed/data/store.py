@@ -128,7 +128,7 @@ class StoredArray:
 
 
 class Sequences:
-    """Many id sequences end to end; sequence i is `ids[starts[i] : starts[i + 1]]`, EOS included."""
+    """Many id sequences end to end; sequence i is `ids[starts[i] : starts[i + 1]]`, end token included."""
 
     def __init__(
         self, ids: StoredArray, lengths: StoredArray, starts: StoredArray, vocabulary: Callable[[], int]

@@ -13,8 +13,8 @@ room for all.
 **The length limit.** It counts from the length of the source, and a batch has one limit: its longest source's. A
 sentence whose hypotheses have all ended within its own limit was not affected; the others are searched again.
 
-What remains different: PAD and UNK are ruled out before the softmax and not after it, so the others share their
-probability; and sums are rounded differently, which may decide between near equals.
+What remains different: padding and the unknown token are ruled out before the softmax and not after it, so the
+others share their probability; and sums are rounded differently, which may decide between near equals.
 """
 
 import os
@@ -28,7 +28,6 @@ from heed.config import Config, DecodeConfig
 from heed.decode.penalty import length_penalty
 from heed.errors import CheckpointError
 from heed.options import SearchOptions
-from heed.symbols import EOS, PAD
 from heed.text.tokenizer import Tokenizer
 from heed.translation import Translation, best_of
 
@@ -188,7 +187,7 @@ class CTranslate2Engine:
             return_scores=True,
             return_end_token=True,
             disable_unk=True,
-            suppress_sequences=[[self._pieces[PAD]]],
+            suppress_sequences=[[self._pieces[self.tokenizer.vocabulary.pad]]],
         )
         return promises
 
@@ -202,7 +201,7 @@ class CTranslate2Engine:
                         pieces,
                         log_probability,
                         log_probability / length_penalty(len(pieces), alpha),
-                        pieces[-1] == self._pieces[EOS],
+                        pieces[-1] == self._pieces[self.tokenizer.vocabulary.end],
                     )
                     for pieces, log_probability in zip(result.hypotheses, result.scores, strict=True)
                 ],

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from heed.config import DecodeConfig
-from heed.data.batch import batch_of_ids, pad
+from heed.data.batch import batch_of_ids, padded
 from heed.data.batching import cut_by_budget
 from heed.decode.beam import beam_search
 from heed.decode.greedy import greedy_search
@@ -28,7 +28,6 @@ from heed.model.interface import SequenceModel
 from heed.model.transformer import AttentionWeights, Transformer
 from heed.options import SearchOptions
 from heed.run import RunFolder
-from heed.symbols import EOS, PAD, UNK
 from heed.text.tokenizer import Tokenizer
 from heed.translation import Attention, PairScore, SearchTrace, TracedCandidate, Translation, best_of
 
@@ -55,9 +54,9 @@ class PyTorchEngine:
             DecodeError: a model's vocabulary is not the tokenizer's.
         """
         for model in models:
-            if model.vocab_size != len(tokenizer):
+            if model.vocabulary != tokenizer.vocabulary:
                 raise DecodeError(
-                    f"the model has a vocabulary of {model.vocab_size}, the tokenizer one of {len(tokenizer)}: "
+                    f"the model has {model.vocabulary}, the tokenizer {tokenizer.vocabulary}: "
                     "they do not belong together"
                 )
         if int8:
@@ -133,23 +132,23 @@ class PyTorchEngine:
 
     def _search(self, step: ModelStep, request: "_Request", rows: list[int]) -> list[Translation]:
         """Translate one batch."""
-        options, prefixes = request.options, request.prefixes
+        options, prefixes, vocabulary = request.options, request.prefixes, self.tokenizer.vocabulary
         sources = [request.ids[i] for i in rows]
         begins = [[] for _ in rows] if prefixes is None else [prefixes[i] for i in rows]
         traces = [Trace() for _ in rows] if options.trace else None
         task = Task(
             limits=[self._output_limit(len(s) + len(p)) for s, p in zip(sources, begins, strict=True)],
-            start=PAD,
-            end=EOS,
+            start=vocabulary.start,
+            end=vocabulary.end,
             alpha=options.alpha,
             constraint=ForcedPrefix(begins) if prefixes is not None else request.constraint(rows),
-            never=(PAD, UNK),
+            never=vocabulary.never_output,
             traces=traces,
             deadline=request.deadline,
             is_cancelled=options.is_cancelled or (lambda: False),
         )
         with torch.inference_mode():  # of this thread
-            state = step.start(pad([[*ids, EOS] for ids in sources]).to(self.device))
+            state = step.start(padded([[*ids, vocabulary.end] for ids in sources], vocabulary.pad).to(self.device))
             if options.sampling is not None:
                 numbers = [request.numbers[i] for i in rows]
                 results = sample(step, state, task, options.sampling, options.n_best, numbers)
@@ -195,13 +194,14 @@ class PyTorchEngine:
 
     def _attention(self, source: list[int], target: list[int]) -> Attention:
         captured = AttentionWeights()
-        batch = batch_of_ids([source], [target]).to(self.device)
+        batch = batch_of_ids([source], [target], self.tokenizer.vocabulary).to(self.device)
         self.models[0](batch.src_BS, batch.tgt_in_BT, captured)
         encoder, decoder, cross = (
             torch.cat(layers).float().cpu().numpy() for layers in (captured.encoder, captured.decoder, captured.cross)
         )
         pieces = self.tokenizer.pieces
-        return Attention(pieces([*source, EOS]), pieces([*target, EOS]), encoder, decoder, cross)
+        end = self.tokenizer.vocabulary.end
+        return Attention(pieces([*source, end]), pieces([*target, end]), encoder, decoder, cross)
 
     @torch.inference_mode()
     def score(self, ids: list[list[list[int]]]) -> list[PairScore]:
@@ -215,13 +215,14 @@ class PyTorchEngine:
         bounds = cut_by_budget(longer[order] + 1, self.decode.batch_tokens)
         for begin, end in zip(bounds, bounds[1:], strict=False):
             rows = order[begin:end].tolist()
-            batch = batch_of_ids([ids[0][i] for i in rows], [ids[1][i] for i in rows]).to(self.device)
+            sources, targets = ([side[i] for i in rows] for side in ids)
+            batch = batch_of_ids(sources, targets, self.tokenizer.vocabulary).to(self.device)
             gold_BT1 = batch.tgt_out_BT.unsqueeze(-1)
             logprobs_BTN = torch.cat(
                 [model(batch.src_BS, batch.tgt_in_BT).log_softmax(-1).gather(-1, gold_BT1) for model in self.models], -1
             )
             gold_BT = logprobs_BTN.logsumexp(-1) - math.log(len(self.models))
-            real_BT = batch.tgt_out_BT.ne(PAD)
+            real_BT = batch.tgt_out_BT.ne(batch.pad)
             totals = gold_BT.where(real_BT, 0.0).double().sum(1).tolist()
             for i, total, n_tokens in zip(rows, totals, real_BT.sum(1).tolist(), strict=True):
                 scores[i] = PairScore(total, n_tokens)

@@ -23,7 +23,6 @@ from heed.model.interface import SequenceModel
 from heed.model.layers import DecoderLayer, EncoderLayer
 from heed.model.positions import LearnedPositions, sinusoids
 from heed.model.transformer import Transformer, as_transformer
-from heed.symbols import EOS, PAD, UNK
 from heed.text.tokenizer import Tokenizer
 from heed.translation import not_finite
 
@@ -91,15 +90,15 @@ def _specification(model: Transformer, tokenizer: Tokenizer, decode: DecodeConfi
         if isinstance(norm, nn.LayerNorm):
             _set_norm(stack.layer_norm, norm)
 
-    pieces = tokenizer.pieces(range(len(tokenizer)))
+    pieces, vocabulary = tokenizer.pieces(range(len(tokenizer))), tokenizer.vocabulary
     spec.register_source_vocabulary(pieces)
     spec.register_target_vocabulary(pieces)
     spec.config.layer_norm_epsilon = 1e-6
     spec.config.add_source_eos = True
-    spec.config.eos_token = pieces[EOS]
-    spec.config.unk_token = pieces[UNK]
+    spec.config.eos_token = pieces[vocabulary.end]
+    spec.config.unk_token = pieces[vocabulary.unknown]
     # There is no start symbol; what stands here is never seen, because decoding starts from the zero vector.
-    spec.config.bos_token = spec.config.decoder_start_token = pieces[PAD]
+    spec.config.bos_token = spec.config.decoder_start_token = pieces[vocabulary.pad]
     return spec
 
 

@@ -5,7 +5,7 @@ What differs between the two models, and how it is made equal:
     positions    Marian has all sines, then all cosines; ours alternate. The dimensions of the model are re-ordered,
                  in every weight: the numbers are the same, in another order. (A table of positions in the file would
                  do until somebody saves the model again: `transformers` leaves it out and makes its own.)
-    start        Decoding starts from PAD, embedded as zero. The same row before the softmax is not zero, so Marian
+    start        Decoding starts from padding, embedded as zero. The same row before the softmax is not zero, so Marian
                  gets embeddings and projection as separate matrices.
     biases       Marian's attention has them; they are zero.
     heads        Marian's are d_model / h wide. Narrower ones are filled up with zeros and their queries scaled.
@@ -26,8 +26,8 @@ from heed.errors import ConfigError
 from heed.export.heads import widened
 from heed.model.interface import SequenceModel
 from heed.model.transformer import Transformer, as_transformer
-from heed.symbols import EOS, PAD, UNK
 from heed.text.tokenizer import Tokenizer
+from heed.vocabulary import Vocabulary
 
 
 def write_huggingface(folder: Path, model: SequenceModel, tokenizer: Tokenizer, decode: DecodeConfig) -> None:
@@ -39,8 +39,8 @@ def write_huggingface(folder: Path, model: SequenceModel, tokenizer: Tokenizer, 
     transformer = as_transformer(model, "Marian")
     refuse_what_marian_lacks(model.config)
     weights = marian_weights(transformer)
-    pieces = tokenizer.pieces(range(len(tokenizer)))
-    config, generation = _config(model.config, len(tokenizer), decode), _generation(model.config, decode)
+    pieces, vocabulary = tokenizer.pieces(range(len(tokenizer))), tokenizer.vocabulary
+    config, generation = _config(model.config, vocabulary, decode), _generation(model.config, vocabulary, decode)
     files = {
         "config.json": json_bytes(config),
         "generation_config.json": json_bytes(generation),
@@ -48,7 +48,7 @@ def write_huggingface(folder: Path, model: SequenceModel, tokenizer: Tokenizer, 
         "source.spm": tokenizer.model,
         "target.spm": tokenizer.model,
         "vocab.json": json_bytes({piece: number for number, piece in enumerate(pieces)}),
-        "tokenizer_config.json": json_bytes(_tokenizer_config(model.config, pieces)),
+        "tokenizer_config.json": json_bytes(_tokenizer_config(model.config, vocabulary, pieces)),
     }
     for name, content in files.items():
         write_through(folder / name, [content])
@@ -78,7 +78,7 @@ def marian_weights(model: Transformer) -> dict[str, Tensor]:
     ours = {name: tensor.detach().float() for name, tensor in model.state_dict().items()}
     head_VD = ours["embedding.weight"][:, order_D]
     embedding_VD = head_VD.clone()
-    embedding_VD[PAD] = 0.0
+    embedding_VD[model.vocabulary.pad] = 0.0
     weights = {
         "model.encoder.embed_tokens.weight": embedding_VD,
         "model.decoder.embed_tokens.weight": embedding_VD.clone(),
@@ -120,13 +120,13 @@ def _norm(name: str, ours: dict[str, Tensor], residual: str, order_D: Tensor) ->
     return {f"{name}.{part}": ours[f"{residual}.norm.{part}"][order_D] for part in ("weight", "bias")}
 
 
-def _config(model: ModelConfig, vocab_size: int, decode: DecodeConfig) -> dict[str, Any]:
+def _config(model: ModelConfig, vocabulary: Vocabulary, decode: DecodeConfig) -> dict[str, Any]:
     return {
         "architectures": ["MarianMTModel"],
         "model_type": "marian",
         "is_encoder_decoder": True,
-        "vocab_size": vocab_size,
-        "decoder_vocab_size": vocab_size,
+        "vocab_size": vocabulary.size,
+        "decoder_vocab_size": vocabulary.size,
         "d_model": model.d_model,
         "encoder_layers": model.encoder_layers,
         "decoder_layers": model.decoder_layers,
@@ -142,9 +142,9 @@ def _config(model: ModelConfig, vocab_size: int, decode: DecodeConfig) -> dict[s
         "max_position_embeddings": max(1024, model.max_length + 1 + decode.extra_length),
         "share_encoder_decoder_embeddings": False,
         "tie_word_embeddings": False,
-        "pad_token_id": PAD,
-        "eos_token_id": EOS,
-        "decoder_start_token_id": PAD,
+        "pad_token_id": vocabulary.pad,
+        "eos_token_id": vocabulary.end,
+        "decoder_start_token_id": vocabulary.pad,
         "bos_token_id": None,
         "forced_eos_token_id": None,
         "dtype": "float32",
@@ -152,28 +152,28 @@ def _config(model: ModelConfig, vocab_size: int, decode: DecodeConfig) -> dict[s
     }
 
 
-def _generation(model: ModelConfig, decode: DecodeConfig) -> dict[str, Any]:
+def _generation(model: ModelConfig, vocabulary: Vocabulary, decode: DecodeConfig) -> dict[str, Any]:
     """The run's beam search, as near as `generate` comes to it: its length penalty is another."""
     return {
         "num_beams": decode.beam,
         "length_penalty": decode.alpha,
         "early_stopping": True,
         "max_length": model.max_length + decode.extra_length + 1,
-        "bad_words_ids": [[PAD], [UNK]],
-        "pad_token_id": PAD,
-        "eos_token_id": EOS,
-        "decoder_start_token_id": PAD,
+        "bad_words_ids": [[vocabulary.pad], [vocabulary.unknown]],
+        "pad_token_id": vocabulary.pad,
+        "eos_token_id": vocabulary.end,
+        "decoder_start_token_id": vocabulary.pad,
         "bos_token_id": None,
         "forced_eos_token_id": None,
     }
 
 
-def _tokenizer_config(model: ModelConfig, pieces: list[str]) -> dict[str, Any]:
+def _tokenizer_config(model: ModelConfig, vocabulary: Vocabulary, pieces: list[str]) -> dict[str, Any]:
     return {
         "tokenizer_class": "MarianTokenizer",
-        "pad_token": pieces[PAD],
-        "eos_token": pieces[EOS],
-        "unk_token": pieces[UNK],
+        "pad_token": pieces[vocabulary.pad],
+        "eos_token": pieces[vocabulary.end],
+        "unk_token": pieces[vocabulary.unknown],
         "model_max_length": model.max_length + 1,
         "separate_vocabs": False,
         "clean_up_tokenization_spaces": False,

@@ -3,6 +3,7 @@
 from heed.config import ModelConfig
 from heed.model.interface import SequenceModel
 from heed.model.transformer import Transformer
+from heed.vocabulary import Vocabulary
 
 KINDS: dict[str, type[SequenceModel]] = {"transformer": Transformer}
 
@@ -12,6 +13,6 @@ def model_class(config: ModelConfig) -> type[SequenceModel]:
     return KINDS[config.kind]
 
 
-def build_model(config: ModelConfig, vocab_size: int) -> SequenceModel:
+def build_model(config: ModelConfig, vocabulary: Vocabulary) -> SequenceModel:
     """Return a model with fresh weights, drawn by PyTorch's generator."""
-    return model_class(config)(config, vocab_size)
+    return model_class(config)(config, vocabulary)

@@ -152,7 +152,7 @@ class CompiledTransformer:
             raise ValueError(f"not a model for the C decoder: {reason}")
         assert isinstance(model, Transformer)  # there would be a reason
         self._model = model
-        self._embedded_VD = model.embedding(torch.arange(model.vocab_size))
+        self._embedded_VD = model.embedding(torch.arange(model.vocabulary.size))
         embedding = model.embedding
         logits_DV = (
             _weight(embedding.projection) if isinstance(embedding, Int8Embedding) else _transposed(embedding.weight)

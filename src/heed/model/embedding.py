@@ -6,22 +6,24 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from heed.symbols import PAD
-
 
 class SharedEmbedding(nn.Module):
-    """One matrix three ways: source embedding, target embedding, and the projection before the softmax."""
+    """One matrix three ways: source embedding, target embedding, and the projection before the softmax.
 
-    def __init__(self, vocab_size: int, d_model: int) -> None:
+    With two vocabularies there are two of these: one for the source, and one two ways.
+    """
+
+    def __init__(self, n_tokens: int, d_model: int, pad: int) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(vocab_size, d_model))
+        self.weight = nn.Parameter(torch.empty(n_tokens, d_model))
+        self.pad = pad
         self.scale = math.sqrt(d_model)
         nn.init.normal_(self.weight, std=d_model**-0.5)
 
     def forward(self, ids_BL: Tensor) -> Tensor:
-        """Embeddings times √d_model. PAD is the zero vector, hence so is the start of decoding."""
+        """Return embeddings times √d_model. Padding is the zero vector, hence so is the start of decoding."""
         x_BLD = F.embedding(ids_BL, self.weight) * self.scale
-        return x_BLD.masked_fill(ids_BL.eq(PAD).unsqueeze(-1), 0.0)
+        return x_BLD.masked_fill(ids_BL.eq(self.pad).unsqueeze(-1), 0.0)
 
     def logits(self, x_BLD: Tensor) -> Tensor:
         """Linear transformation before the softmax, without bias: logits_BLV."""

@@ -77,7 +77,7 @@ class Int8Embedding(SharedEmbedding):
 
     def __init__(self, embedding: SharedEmbedding) -> None:
         nn.Module.__init__(self)
-        self.weight, self.scale = embedding.weight, embedding.scale
+        self.weight, self.scale, self.pad = embedding.weight, embedding.scale, embedding.pad
         self.projection = Int8Linear(embedding.weight)
 
     def logits(self, x: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from heed.config import ModelConfig
+from heed.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,9 @@ class SequenceModel(nn.Module, ABC):
     sentences of a batch.
     """
 
-    def __init__(self, config: ModelConfig, vocab_size: int) -> None:
+    def __init__(self, config: ModelConfig, vocabulary: Vocabulary) -> None:
         super().__init__()
-        self.config, self.vocab_size = config, vocab_size
+        self.config, self.vocabulary = config, vocabulary
 
     @property
     @abstractmethod
@@ -57,8 +58,8 @@ class SequenceModel(nn.Module, ABC):
     def hidden(self, src_BS: Tensor, tgt_in_BT: Tensor, real_BT: Tensor, seed_B: Tensor | None = None) -> Tensor:
         """Return hidden_ND of the real target positions.
 
-        `tgt_in` is the target shifted right, beginning with PAD; `seed` is that of each pair's dropout (`dropout.py`),
-        and without it PyTorch's generator makes some.
+        `tgt_in` is the target shifted right, beginning with the start token. `seed` is that of each pair's dropout
+        (`dropout.py`); without it, PyTorch's generator makes some.
         """
 
     def blocks(self) -> Sequence[Block]:
@@ -93,7 +94,7 @@ class SequenceModel(nn.Module, ABC):
 
     @staticmethod
     @abstractmethod
-    def count_parameters(config: ModelConfig, vocab_size: int) -> int:
+    def count_parameters(config: ModelConfig, vocabulary: Vocabulary) -> int:
         """Return how many trainable numbers such a model has, without building one."""
 
     @staticmethod
@@ -105,7 +106,7 @@ class SequenceModel(nn.Module, ABC):
     @staticmethod
     @abstractmethod
     def update_operations(
-        config: ModelConfig, vocab_size: int, sources: NDArray[np.int64], targets: NDArray[np.int64]
+        config: ModelConfig, vocabulary: Vocabulary, sources: NDArray[np.int64], targets: NDArray[np.int64]
     ) -> int:
         """Return how many multiplications and additions an update's matrix products take, for pairs of these lengths:
         forward once, and backward twice as many."""

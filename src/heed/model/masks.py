@@ -3,12 +3,10 @@
 import torch
 from torch import Tensor
 
-from heed.symbols import PAD
 
-
-def padding_mask(ids_BM: Tensor) -> Tensor | None:
-    """Nobody attends to padding: may_attend_B11M; None when there is none."""
-    may_attend_BM = ids_BM.ne(PAD)
+def padding_mask(ids_BM: Tensor, pad: int) -> Tensor | None:
+    """Return may_attend_B11M, which hides padding; None when there is none."""
+    may_attend_BM = ids_BM.ne(pad)
     return None if bool(may_attend_BM.all()) else may_attend_BM[:, None, None, :]
 
 

@@ -56,6 +56,7 @@ class Padded:
     """Sentences one below the other, the short ones filled up: any device, any kind of attention."""
 
     ids: Tensor  # ids_BL
+    pad: int
 
     @cached_property
     def position(self) -> Tensor:
@@ -68,7 +69,7 @@ class Padded:
     @cached_property
     def not_padding(self) -> Tensor | None:
         """may_attend_B11L: which positions are no padding; None: all."""
-        return padding_mask(self.ids)
+        return padding_mask(self.ids, self.pad)
 
     def attend_self(self, layer: int, causal: bool, captured: list[Tensor] | None) -> Attend:
         # Later positions are masked, so no real position sees the padding behind its sentence.

@@ -5,9 +5,10 @@ from numpy.typing import NDArray
 
 from heed.config import ModelConfig
 from heed.kernels.varlen import LANES, MAX_POSITIONS
+from heed.vocabulary import Vocabulary
 
 
-def count_parameters(config: ModelConfig, vocab_size: int) -> int:
+def count_parameters(config: ModelConfig, vocabulary: Vocabulary) -> int:
     """Trainable numbers, counted from the paper's formulas rather than from the built model."""
     d, ff = config.d_model, config.d_ff
     attention = config.h * (2 * d * config.key_size + 2 * d * config.value_size)  # W_q, W_k; W_v, W_o
@@ -17,7 +18,8 @@ def count_parameters(config: ModelConfig, vocab_size: int) -> int:
     decoder = config.decoder_layers * (2 * attention + feed_forward + 3 * norm)
     positions = 2 * (config.max_length + 1) * d if config.positions == "learned" else 0
     last_norms = 2 * norm if config.norm == "pre" else 0
-    return vocab_size * d + encoder + decoder + positions + last_norms
+    n_embedded = vocabulary.size + (vocabulary.source_size or 0)
+    return n_embedded * d + encoder + decoder + positions + last_norms
 
 
 def kept_floats(config: ModelConfig, length: int) -> int:
@@ -35,7 +37,7 @@ def kept_floats(config: ModelConfig, length: int) -> int:
 
 
 def update_operations(
-    config: ModelConfig, vocab_size: int, sources: NDArray[np.int64], targets: NDArray[np.int64]
+    config: ModelConfig, vocabulary: Vocabulary, sources: NDArray[np.int64], targets: NDArray[np.int64]
 ) -> int:
     """Multiplications and additions of an update's matrix products, for pairs of these lengths: forward once, and
     backward twice as many.
@@ -53,5 +55,5 @@ def update_operations(
         + n_source * d * (keys + values)  # the encoder's output as keys and values
         + int((targets * (targets + 1) // 2 + sources * targets).sum()) * look
     )
-    products = config.encoder_layers * encoder + config.decoder_layers * decoder + n_target * d * vocab_size
+    products = config.encoder_layers * encoder + config.decoder_layers * decoder + n_target * d * vocabulary.size
     return 3 * 2 * products

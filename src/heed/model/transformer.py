@@ -17,7 +17,7 @@ from heed.model.interface import Block, SequenceModel
 from heed.model.layers import DecoderLayer, EncoderLayer
 from heed.model.positions import LearnedPositions, SinusoidalPositions
 from heed.model.sequences import Encoded, Packed, Padded, Sequences
-from heed.symbols import PAD
+from heed.vocabulary import Vocabulary
 
 
 @dataclass
@@ -32,8 +32,8 @@ class AttentionWeights:
 class Transformer(SequenceModel):
     """Source ids and target ids in, a score for every token of the vocabulary at every target position out."""
 
-    def __init__(self, config: ModelConfig, vocab_size: int) -> None:
-        super().__init__(config, vocab_size)
+    def __init__(self, config: ModelConfig, vocabulary: Vocabulary) -> None:
+        super().__init__(config, vocabulary)
         d_model = config.d_model
         blocks = (
             d_model,
@@ -46,7 +46,9 @@ class Transformer(SequenceModel):
         )
         positions = SinusoidalPositions if config.positions == "sinusoidal" else LearnedPositions
 
-        self.embedding = SharedEmbedding(vocab_size, d_model)
+        self.embedding = SharedEmbedding(vocabulary.size, d_model, vocabulary.pad)
+        if vocabulary.source_size is not None:
+            self.own_source_embedding = SharedEmbedding(vocabulary.source_size, d_model, vocabulary.pad)
         # One more than the longest sentence, for the end symbol.
         self.source_positions = positions(d_model, config.max_length + 1)
         self.target_positions = positions(d_model, config.max_length + 1)
@@ -62,6 +64,10 @@ class Transformer(SequenceModel):
     update_operations = staticmethod(size.update_operations)
 
     @property
+    def source_embedding(self) -> SharedEmbedding:
+        return self.embedding if self.vocabulary.is_shared else self.own_source_embedding
+
+    @property
     def output_weight(self) -> Tensor:
         return self.embedding.weight
 
@@ -74,7 +80,7 @@ class Transformer(SequenceModel):
     ) -> Encoded:
         """Run the encoder. `captured` collects attention weights; `seed` is that of each pair's dropout."""
         seeds = src.seeds(seed_B, "source") if self.training else None
-        x = self.embedding(src.ids) + self.source_positions(src.position, src.n_positions)
+        x = self.source_embedding(src.ids) + self.source_positions(src.position, src.n_positions)
         x = self.dropout(x, seeds)
         weights = None if captured is None else captured.encoder
         for number, layer in enumerate(self.encoder):
@@ -104,22 +110,26 @@ class Transformer(SequenceModel):
         return hidden
 
     def forward(self, src_BS: Tensor, tgt_in_BT: Tensor, captured: AttentionWeights | None = None) -> Tensor:
-        """Return logits_BTV of a whole batch. `tgt_in` is the target shifted right, beginning with PAD."""
-        hidden_BTD = self.decode(Padded(tgt_in_BT), self.encode(Padded(src_BS), captured), captured)
+        """Return logits_BTV of a whole batch. `tgt_in` is the target shifted right, beginning with the start token."""
+        hidden_BTD = self.decode(self._padded(tgt_in_BT), self.encode(self._padded(src_BS), captured), captured)
         return self.embedding.logits(hidden_BTD)
 
     def hidden(self, src_BS: Tensor, tgt_in_BT: Tensor, real_BT: Tensor, seed_B: Tensor | None = None) -> Tensor:
         """Return hidden_ND of the real target positions, without computing padding where that can be avoided."""
         longest = max(src_BS.size(1), tgt_in_BT.size(1))
         if varlen.supports(self.embedding.weight, longest) and not self._layers_are_compiled:
-            src, tgt = Packed.of(src_BS, src_BS.ne(PAD)), Packed.of(tgt_in_BT, real_BT)
+            src, tgt = Packed.of(src_BS, src_BS.ne(self.vocabulary.pad)), Packed.of(tgt_in_BT, real_BT)
             return self.decode(tgt, self.encode(src, seed_B=seed_B), seed_B=seed_B)
-        hidden_BTD = self.decode(Padded(tgt_in_BT), self.encode(Padded(src_BS), seed_B=seed_B), seed_B=seed_B)
+        encoded = self.encode(self._padded(src_BS), seed_B=seed_B)
+        hidden_BTD = self.decode(self._padded(tgt_in_BT), encoded, seed_B=seed_B)
         return hidden_BTD[real_BT]
+
+    def _padded(self, ids_BL: Tensor) -> Padded:
+        return Padded(ids_BL, self.vocabulary.pad)
 
     def start(self, src_BS: Tensor) -> DecoderState:
         """Encode source sentences for a search, which then calls `step`."""
-        return DecoderState.begin(self.encode(Padded(src_BS)))
+        return DecoderState.begin(self.encode(self._padded(src_BS)))
 
     def step(self, ids_BW: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         """Return logits_BWV of what follows the newest token of each hypothesis, and the state after it."""

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from heed.durable import read_file
 from heed.errors import TokenizerError
-from heed.symbols import EOS, N_SPECIAL, PAD, UNK
 from heed.text.normalize import SPACE_MARK, normalize
+from heed.vocabulary import Vocabulary
 
 # Sentencepiece skips lines over 4192 bytes and aborts the process on a word of 65536 characters. Learning
 # counts words only, so lines are handed over in chunks below both limits and nothing is skipped.
@@ -49,12 +49,15 @@ class Tokenizer:
             self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         except (RuntimeError, ValueError) as error:
             raise TokenizerError(f"not a sentencepiece model: {error}") from None
-        specials = (self._processor.pad_id(), self._processor.eos_id(), self._processor.unk_id())
-        if specials != (PAD, EOS, UNK):
+        pad, end, unknown = self._processor.pad_id(), self._processor.eos_id(), self._processor.unk_id()
+        if min(pad, end) < 0:
+            missing = " and ".join(name for name, number in (("padding", pad), ("end", end)) if number < 0)
             raise TokenizerError(
-                f"the sentencepiece model has pad, eos, unk = {specials}, heed needs {(PAD, EOS, UNK)}; "
-                "let `heed train` learn the vocabulary"
+                f"the sentencepiece model has no {missing} token (pad_id = {pad}, eos_id = {end}); "
+                "learn it with both, or let `heed train` learn the vocabulary"
             )
+        self._special = {pad, end, unknown}
+        self.vocabulary = Vocabulary(len(self), pad=pad, end=end, unknown=unknown, start=pad)
 
     @classmethod
     def learn(
@@ -63,16 +66,19 @@ class Tokenizer:
         vocab_size: int,
         character_coverage: float = 1.0,
         unit: Literal["subword", "character"] = "subword",
+        symbols: Sequence[str] = (),
     ) -> "Tokenizer":
         """Learn at most `vocab_size` pieces from text; a small text may not have that many.
 
         Of characters, the most frequent ones get a piece; the others are spelt in bytes.
+        `symbols` are one piece each and never split, such as the tag of a language.
         """
-        smallest = N_SPECIAL + 256 + 1
+        special = Vocabulary(vocab_size)  # their ids
+        smallest = len({special.pad, special.end, special.unknown}) + len(symbols) + 256 + 1
         if vocab_size < smallest:
             raise TokenizerError(
                 f"a vocabulary of {vocab_size} is too small: {smallest - 1} are taken by the 256 bytes and special "
-                "symbols; raise text.vocab_size"
+                "tokens; raise text.vocab_size"
             )
         model = io.BytesIO()
         chunks = _Remembering(_chunks(lines))
@@ -88,10 +94,11 @@ class Tokenizer:
                 normalization_rule_name="identity",  # ours is `normalize`; sentencepiece's NFKC changes text
                 remove_extra_whitespaces=False,
                 max_sentence_length=8 * _CHUNK,
-                pad_id=PAD,
-                eos_id=EOS,
-                unk_id=UNK,
+                pad_id=special.pad,
+                eos_id=special.end,
+                unk_id=special.unknown,
                 bos_id=-1,
+                user_defined_symbols=list(symbols),
                 minloglevel=2,
             )
         except RuntimeError as error:
@@ -165,7 +172,7 @@ class Tokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         """The text of some ids; specials count for nothing, broken byte sequences become U+FFFD."""
         # Normalised, because a model may well write the bytes of a line end.
-        return normalize(self._processor.decode([i for i in ids if i >= N_SPECIAL]))
+        return normalize(self._processor.decode([i for i in ids if i not in self._special]))
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         pieces: list[str] = self._processor.id_to_piece(list(ids))

@@ -11,7 +11,6 @@ import unicodedata
 import numpy as np
 from numpy.typing import NDArray
 
-from heed.symbols import EOS
 from heed.text.normalize import ODD_BLANKS, SPACE_MARK, normalize
 from heed.text.tokenizer import Tokenizer
 
@@ -30,7 +29,7 @@ class LineEncoder:
         self._table = _WordTable(tokenizer)
 
     def encode(self, text: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Ids of all lines end to end, each closed by EOS, and how many each line has.
+        """Ids of all lines end to end, each closed by an end token, and how many each line has.
 
         Every line of `text` ends with a line feed.
         """
@@ -46,7 +45,7 @@ class LineEncoder:
 
     def _by_lines(self, text: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         lines = self._tokenizer.encode_arrays([normalize(line) for line in text.split("\n")[:-1]])
-        end = np.array([EOS], dtype=np.int32)
+        end = np.array([self._tokenizer.vocabulary.end], dtype=np.int32)
         ids = np.concatenate([part for line in lines for part in (line, end)])
         return ids, np.array([len(line) + 1 for line in lines], dtype=np.int32)
 
@@ -72,7 +71,7 @@ class _WordTable:
         pieces = tokenizer.pieces(range(len(tokenizer)))
         self._begins_word = np.array([piece.startswith(SPACE_MARK) for piece in pieces])
         self._numbers = _Numbers({"\n": _LINE_END, "": _NOTHING})
-        self._ids = np.array([EOS], dtype=np.int32)
+        self._ids = np.array([tokenizer.vocabulary.end], dtype=np.int32)
         self._lengths = np.array([1, 0], dtype=np.int32)
         self._starts = np.array([0, 1], dtype=np.int64)
 

@@ -40,7 +40,7 @@ def try_means(
         if name is None:  # it could not be made, and that was said
             continue
         path = run.checkpoint_path(name)
-        model = build_model(run.config.model, len(run.tokenizer)).to(workers.device)
+        model = build_model(run.config.model, run.tokenizer.vocabulary).to(workers.device)
         load_weights(model, read_tensors(path, "model"), str(path))
         found = judge(model, what)
         if found.better_than(best, by):

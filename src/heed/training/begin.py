@@ -48,7 +48,7 @@ def make_run(config: Config, out: Path, workers: Workers, say: Callable[[str], N
             "nothing to train on: give --source and --target (data.train_source, data.train_target), "
             "or --data with a folder made by `heed prepare`"
         )
-    check_model_fits(config, len(tokenizer), workers)
+    check_model_fits(config, tokenizer.vocabulary, workers)
     try:
         with new_folder_alone(out) as (folder, lock):
             RunFolder.refuse_existing(out)  # that was minutes ago
@@ -166,7 +166,8 @@ def _vocabulary(config: Config, text: ParallelText, n_pairs: int, say: Callable[
     characters = " characters" if config.text.unit == "character" else ""
     say(f"learning a joint vocabulary of {config.text.vocab_size:,}{characters} from {counted(n_pairs, 'pair')} ...")
     lines = evenly_spaced_lines(text, n_pairs, config.text.learn_lines)
-    tokenizer = Tokenizer.learn(lines, config.text.vocab_size, config.text.character_coverage, config.text.unit)
+    how = config.text
+    tokenizer = Tokenizer.learn(lines, how.vocab_size, how.character_coverage, how.unit, how.symbols.split())
     if len(tokenizer) < config.text.vocab_size:
         say(f"the text has only {len(tokenizer):,} pieces; the vocabulary has as many")
     return tokenizer

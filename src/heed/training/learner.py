@@ -19,33 +19,30 @@ from heed.errors import CheckpointError
 from heed.model.build import build_model
 from heed.model.dropout import pair_seeds
 from heed.model.interface import SequenceModel
-from heed.symbols import EOS, PAD
 from heed.training.adam import MOMENTS, Adam
 from heed.training.lanes import Lanes, n_lanes
 from heed.training.loss import BatchLoss
 from heed.training.memory import check_model_fits
 from heed.training.precision import autocast, check_precision, make_scaler
 from heed.training.workers import Workers
+from heed.vocabulary import Vocabulary
 
 State = dict[str, dict[str, Tensor]]
-
-# What a process computes when there is nothing for it to do: an end symbol, and no token to predict.
-NOTHING = Batch(torch.tensor([[EOS]]), torch.tensor([[PAD]]), torch.tensor([[PAD]]), 0, torch.tensor([0]))
 
 
 class Learner:
     """A model in training."""
 
-    def __init__(self, config: Config, vocab_size: int, workers: Workers) -> None:
+    def __init__(self, config: Config, vocabulary: Vocabulary, workers: Workers) -> None:
         """
         Raises:
             ConfigError: a precision that is not for this device, or a model too large for its memory.
         """
         check_precision(config.train.precision, workers.device)
-        check_model_fits(config, vocab_size, workers)
+        check_model_fits(config, vocabulary, workers)
         self.config, self.workers = config, workers
         torch.manual_seed(config.train.seed)
-        self.model = build_model(config.model, vocab_size).to(workers.device)
+        self.model = build_model(config.model, vocabulary).to(workers.device)
         self._sharded = config.train.sharded and workers.size > 1
         plain_loss = BatchLoss(self.model, config.train.label_smoothing)
         self._loss = self._spread(plain_loss)
@@ -58,7 +55,7 @@ class Learner:
         if isinstance(self._loss, DistributedDataParallel):
             # The first backward pass arranges gradients in the order they come in, and with three processes and more
             # the order of sums goes by that. A resumed run must not have another first pass than an unbroken one.
-            self.add_gradient(NOTHING, 1.0, 0, is_last=True)
+            self.add_gradient(Batch.empty(vocabulary), 1.0, 0, is_last=True)
             self.zero_grad()
 
     def zero_grad(self) -> None:
@@ -179,7 +176,7 @@ class Learner:
         if not (self._sharded or self.config.train.compile):
             return self.model
         weights = {name: self._whole(tensor) for name, tensor in self.model.state_dict().items()}
-        model = build_model(self.config.model, self.model.vocab_size).to(self.workers.device)
+        model = build_model(self.config.model, self.model.vocabulary).to(self.workers.device)
         model.load_state_dict(weights)
         return model
 

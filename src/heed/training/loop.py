@@ -31,7 +31,7 @@ from heed.training.averaging import try_means
 from heed.training.collapse import collapse_advice
 from heed.training.keeper import Keeper, Text
 from heed.training.lanes import n_lanes
-from heed.training.learner import NOTHING, Learner
+from heed.training.learner import Learner
 from heed.training.log import Log, Silence, lines_of
 from heed.training.memory import peak_memory, plan_memory
 from heed.training.precision import check_precision
@@ -177,7 +177,7 @@ class _Training:
         self.plan = BatchPlan(*lengths, config.train.batch_tokens, config.train.seed, config.model.max_length)
         self.log, self.on_step = log, on_step
         self.stop = StopRequest()
-        self.learner = Learner(config, len(run.tokenizer), workers)
+        self.learner = Learner(config, run.tokenizer.vocabulary, workers)
         self.n_parameters = sum(parameter.numel() for parameter in self.learner.model.parameters())
         texts = {
             "training": Text(self._text_names(), store.checksum),
@@ -255,7 +255,9 @@ class _Training:
         tokens, size = self.config.train.micro_batch_tokens, self.workers.size
         shares = [list(self.plan.micro_batches(pairs[rank::size], tokens)) for rank in range(size)]
         mine, most = shares[self.workers.rank], max(map(len, shares))
-        return [make_batch(self.store, part) for part in mine] + [NOTHING] * (most - len(mine))
+        vocabulary = self.run.tokenizer.vocabulary
+        batches = [make_batch(self.store, part, vocabulary) for part in mine]
+        return batches + [Batch.empty(vocabulary)] * (most - len(mine))
 
     def _leave_out(self, step: int, pairs: NDArray[np.integer[Any]]) -> None:
         """Loss or gradient of an update are not finite: nothing was changed by it; a few in a row are too many."""
@@ -368,7 +370,7 @@ class _Training:
     def _fit_memory(self) -> None:
         """Say what will be needed; if that is more than there is, compute updates in smaller portions."""
         step, wanted = self.progress.step, self.config
-        plan = plan_memory(wanted, self.n_parameters, len(self.run.tokenizer), self.workers)
+        plan = plan_memory(wanted, self.n_parameters, self.run.tokenizer.vocabulary, self.workers)
         self.config = plan.config
         self.log.memory(step, plan.peak, plan.free)
         if plan.config == wanted:

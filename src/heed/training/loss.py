@@ -14,7 +14,6 @@ from torch.autograd.function import once_differentiable
 
 from heed.kernels.softmax import softmax_less_gold_
 from heed.model.interface import SequenceModel
-from heed.symbols import PAD
 
 PORTION = 256  # rows of logits at a time: measured with 8,000 and 37,000 symbols, fewer are slow products
 
@@ -38,7 +37,7 @@ class BatchLoss(nn.Module):
         self, src_BS: Tensor, tgt_in_BT: Tensor, tgt_out_BT: Tensor, seed_B: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Return the two sums of `Loss`; `seed` is that of each pair's dropout."""
-        real_BT = tgt_out_BT.ne(PAD)
+        real_BT = tgt_out_BT.ne(self.model.vocabulary.pad)
         hidden_ND = self.model.hidden(src_BS, tgt_in_BT, real_BT, seed_B)
         loss = label_smoothed_loss(hidden_ND, self.model.output_weight, tgt_out_BT[real_BT], self.epsilon)
         return loss.smoothed, loss.negative_log_likelihood

@@ -12,6 +12,7 @@ from heed.kernels.varlen import MAX_POSITIONS
 from heed.model.build import model_class
 from heed.training.loss import PORTION
 from heed.training.workers import Workers
+from heed.vocabulary import Vocabulary
 from heed.wording import gigabytes
 
 # Measured beside `kept_floats` (bench/results/2026-11-16-memory.md): gradients on their way back, and room between
@@ -20,13 +21,13 @@ _ON_THE_WAY, _BUFFERS = 1.35, 40 << 20
 _ROOM = 0.9  # of the free memory may be used
 
 
-def check_model_fits(config: Config, vocab_size: int, workers: Workers) -> None:
+def check_model_fits(config: Config, vocabulary: Vocabulary, workers: Workers) -> None:
     """Refuse a model whose weights alone, with gradient and Adam's moments, exceed the free memory.
 
     Raises:
         ConfigError: it says how much there would have to be.
     """
-    n_parameters = model_class(config.model).count_parameters(config.model, vocab_size)
+    n_parameters = model_class(config.model).count_parameters(config.model, vocabulary)
     share = n_parameters // workers.size if config.train.sharded else n_parameters
     needed, free = _bytes_of_weights(config, share), free_memory(workers.device)
     if free is not None and needed * workers.n_here > free:
@@ -42,9 +43,9 @@ def _bytes_of_weights(config: Config, n_parameters: int) -> int:
     return (3 + max(1, config.train.lanes)) * 4 * n_parameters
 
 
-def predicted_peak(config: Config, n_parameters: int, vocab_size: int, processes: int, at_start: int) -> int:
+def predicted_peak(config: Config, n_parameters: int, vocabulary: Vocabulary, processes: int, at_start: int) -> int:
     """Bytes this process will have at most, if it has `at_start` now, with weights but neither gradient nor moments."""
-    logits = vocab_size * min(PORTION, _positions(config, processes))
+    logits = vocabulary.size * min(PORTION, _positions(config, processes))
     share = n_parameters // processes if config.train.sharded else n_parameters
     width = 4 if config.train.precision == "float32" else 2
     kept = width * model_class(config.model).kept_floats(config.model, MAX_POSITIONS) * _positions(config, processes)
@@ -52,11 +53,13 @@ def predicted_peak(config: Config, n_parameters: int, vocab_size: int, processes
     return at_start + to_come + int(_ON_THE_WAY * kept) + 3 * 4 * logits + _BUFFERS
 
 
-def fitting(config: Config, n_parameters: int, vocab_size: int, processes: int, at_start: int, free: int) -> Config:
+def fitting(
+    config: Config, n_parameters: int, vocabulary: Vocabulary, processes: int, at_start: int, free: int
+) -> Config:
     """The same config, with smaller micro-batches if its own would not fit into the free memory."""
     smallest = config.model.max_length + 1
     while (
-        predicted_peak(config, n_parameters, vocab_size, processes, at_start) - at_start > _ROOM * free
+        predicted_peak(config, n_parameters, vocabulary, processes, at_start) - at_start > _ROOM * free
         and _positions(config, processes) > smallest
     ):
         halved = max(smallest, _positions(config, processes) // 2)
@@ -73,12 +76,12 @@ class MemoryPlan:
     free: int | None  # bytes; None where the system does not tell
 
 
-def plan_memory(config: Config, n_parameters: int, vocab_size: int, workers: Workers) -> MemoryPlan:
+def plan_memory(config: Config, n_parameters: int, vocabulary: Vocabulary, workers: Workers) -> MemoryPlan:
     """Predict what a training will need; if that is more than there is, make its micro-batches smaller. All processes
     must ask together."""
     now, free = used_memory(workers.device), free_memory(workers.device)
     room = sys.maxsize if free is None else free // workers.n_here
-    sizes = n_parameters, vocab_size, workers.size, now
+    sizes = n_parameters, vocabulary, workers.size, now
     fitted = fitting(config, *sizes, room)
     smallest = min(workers.gather(fitted.train.micro_batch_tokens))
     config = replace(config, train=replace(config.train, micro_batch_tokens=smallest))
