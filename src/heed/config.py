@@ -58,6 +58,7 @@ class TextConfig:
     unit: Literal["subword", "character"] = "subword"  # what a piece is; characters suit spelling and inflection
     vocab_size: int = 37_000  # pieces, at most; a small corpus may not have that many
     character_coverage: float = 0.9999  # share of characters, from 0.98, with a piece of their own; the rest is bytes
+    bpe_dropout: float = 0.0  # in training: chance that a merge of pieces is skipped, drawn anew each epoch; try 0.1
     symbols: str = ""  # words that are one piece each and never split, such as tags, separated by spaces
     tokenizer: str = ""  # a sentencepiece model to use instead of learning one, such as another run's tokenizer.model
     learn_lines: int = 2_000_000  # lines of each file to learn from, evenly spaced, when there are more
@@ -89,6 +90,9 @@ class TrainConfig:
     adam_epsilon: float = 1e-9  # added to Adam's denominator
     skip_bad_batches: int = 3  # updates in a row left out because they are not finite, before giving up
     label_smoothing: float = 0.1  # epsilon_ls
+    consistency: float = 0.0  # weight of a penalty for predicting two views of a pair differently; 3 is common
+    noise: float = 0.0  # share of pairs, other ones each epoch, with typos, in capitals, without a final stop, ...
+    cutoff: float = 0.0  # share of tokens that the second view hides; 0: it differs by dropout alone (R-Drop)
     seed: int = 1  # of initialisation, batches and dropout
     log_every: int = 50  # steps between two log lines
     validate_every: int = 1_000  # steps between two validations
@@ -161,6 +165,10 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "train.adam_epsilon": (1e-30, 1),  # in float32 a smaller one becomes 0, and 0 / 0 not a number
     "train.skip_bad_batches": (0, _MANY),
     "train.label_smoothing": (0, 0.99),
+    "train.consistency": (0, 100),
+    "train.cutoff": (0, 0.9),
+    "train.noise": (0, 1),
+    "text.bpe_dropout": (0, 0.9),
     "train.seed": (0, 2**63 - 1),
     "train.log_every": (1, _MANY),
     "train.validate_every": (1, _MANY),
@@ -467,6 +475,8 @@ def _contradictions(config: Config) -> list[str]:
     if text.unit != "subword" and (data.prepared or text.tokenizer):
         given = "data.prepared" if data.prepared else "text.tokenizer"
         faults.append(f'text.unit = "{text.unit}": {given} brings its own vocabulary; leave out one of the two')
+    if train.cutoff and not train.consistency:
+        faults.append(f"train.cutoff = {train.cutoff} is of the consistency loss; give train.consistency, such as 3")
     if train.sharded and train.precision == "float16":
         faults.append('train.sharded does not go with train.precision = "float16"; take "bfloat16"')
     if train.keep_checkpoints < train.average_last:

@@ -11,7 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from heed.config import preset
 from heed.model.size import count_parameters
 from heed.model.transformer import Transformer
-from heed.training.loss import BatchLoss
+from heed.training.batch_loss import BatchLoss
 from heed.vocabulary import Vocabulary
 from tests.conftest import small_batch, small_config
 from tests.distributed.conftest import ROOT

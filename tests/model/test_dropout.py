@@ -9,7 +9,7 @@ import torch
 from heed.kernels.library import library
 from heed.model.dropout import Dropout, keep_mask, layer_seeds, pair_seeds, position_seeds, random_seeds
 from heed.model.transformer import Transformer
-from heed.training.loss import BatchLoss
+from heed.training.batch_loss import BatchLoss
 from heed.vocabulary import Vocabulary
 from tests.conftest import VOCABULARY, small_batch, small_config
 

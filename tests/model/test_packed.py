@@ -10,7 +10,7 @@ from heed.kernels.library import library
 from heed.model import dropout, fused
 from heed.model.sequences import Packed
 from heed.model.transformer import Transformer
-from heed.training.loss import BatchLoss
+from heed.training.batch_loss import BatchLoss
 from heed.vocabulary import Vocabulary
 from tests.conftest import EOS, PAD, small_batch
 

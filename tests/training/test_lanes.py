@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from heed.config import Config, TrainConfig
+from heed.training.batch_loss import BatchLoss
 from heed.training.lanes import Lanes, n_lanes
 from heed.training.learner import Learner
-from heed.training.loss import BatchLoss
 from heed.training.step import train_step
 from heed.training.workers import Workers
 from heed.vocabulary import Vocabulary

@@ -8,7 +8,8 @@ import torch
 
 from heed.model.transformer import Transformer
 from heed.training import loss as loss_module
-from heed.training.loss import BatchLoss, label_smoothed_loss
+from heed.training.batch_loss import BatchLoss
+from heed.training.loss import label_smoothed_loss
 from heed.vocabulary import Vocabulary
 from tests.conftest import VOCABULARY, small_batch, small_config
 

@@ -118,7 +118,7 @@ def test_a_model_that_cannot_fit_is_refused_before_anything_is_made(text: list[o
 def test_kept_floats_are_what_autograd_keeps(threads: int) -> None:
     """Counted by hand, beside what PyTorch says it saved for the backward pass."""
     from heed.model.transformer import Transformer
-    from heed.training.loss import BatchLoss
+    from heed.training.batch_loss import BatchLoss
 
     config = ModelConfig(encoder_layers=2, decoder_layers=3, d_model=64, d_ff=160, h=4, dropout=0.1, max_length=60)
     model = Transformer(config, Vocabulary(300)).train()

@@ -12,6 +12,8 @@ from torch import Tensor
 from heed.data.store import Ids, PairStore
 from heed.vocabulary import Vocabulary
 
+Gathered = tuple[Ids, NDArray[np.int64]]  # ids of sequences end to end, and their lengths
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -62,9 +64,15 @@ def make_batch(store: PairStore, indices: Sequence[int] | NDArray[np.integer[Any
     Raises:
         DataError: these pairs' part of the store is damaged.
     """
-    source, target = store.source.gather(indices), store.target.gather(indices)
+    return batch_of_arrays(store.source.gather(indices), store.target.gather(indices), indices, vocabulary)
+
+
+def batch_of_arrays(
+    source: Gathered, target: Gathered, pairs: Sequence[int] | NDArray[np.integer[Any]], vocabulary: Vocabulary
+) -> Batch:
+    """Return the pairs with these numbers; each side is ids end to end, with end tokens, and their lengths."""
     src_BS, tgt_out_BT = _padded(*source, vocabulary.pad), _padded(*target, vocabulary.pad)
-    return _batch(src_BS, tgt_out_BT, len(target[0]), indices, vocabulary)
+    return _batch(src_BS, tgt_out_BT, len(target[0]), pairs, vocabulary)
 
 
 def batch_of_ids(

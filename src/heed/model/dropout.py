@@ -21,6 +21,7 @@ from heed.kernels.residual import PROBABILITY_LEVELS, Mask
 Side = Literal["source", "target"]
 
 _GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)  # SplitMix64's increment, as a signed number
+_SECOND_VIEW = 0x5851F42D4C957F2D
 _SITES_PER_LAYER = 64  # more than any layer has
 
 
@@ -28,6 +29,16 @@ def pair_seeds(seed: int, step: int, pair_B: Tensor) -> Tensor:
     """Return seeds_B: of each pair of the corpus, at this step of a run with this seed."""
     (state,) = np.random.SeedSequence((seed, step)).generate_state(1, np.uint64).view(np.int64)
     return _mix(pair_B * _GOLDEN + int(state))
+
+
+def second_seeds(seed_B: Tensor) -> Tensor:
+    """Return the seeds of another view of the same pairs."""
+    return _mix(seed_B + _SECOND_VIEW)
+
+
+def hash_unit(seed: Tensor) -> Tensor:
+    """Return a number from 0 to below 1 for each seed, independent of the dropout masks made from it."""
+    return _shifted(_mix(seed ^ _SECOND_VIEW), 40).double() / (1 << 24)
 
 
 def random_seeds(n: int, device: torch.device) -> Tensor:

@@ -6,6 +6,7 @@ bytes, so nothing is ever unknown and `decode(encode(text)) == normalize(text)` 
 
 import io
 import re
+import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +28,7 @@ _CHUNK = 1000
 
 # It also skips every line with this character, which stands for "unknown" while it learns. Such lines are
 # learnt without it; in texts to encode it is spelt in bytes.
+_NORMAL, _BPE = 1, 2  # in sentencepiece_model.proto: Type.NORMAL, ModelType.BPE
 _RESERVED = "\u2585"
 
 
@@ -168,6 +170,23 @@ class Tokenizer:
         pieces = self.pieces(range(len(self)))
         reach_over = any(SPACE_MARK in piece[1:] or " " in piece for piece in pieces)
         return is_bpe and is_plain and SPACE_MARK in pieces and not reach_over
+
+    def merge_scores(self) -> dict[str, float]:
+        """Return the pieces that byte-pair encoding makes of characters, with their scores: the highest merge first.
+
+        Raises:
+            TokenizerError: a vocabulary of another kind.
+        """
+        found: dict[str, float] = {}
+        for field, value in _fields(self.model):
+            if field == 1 and isinstance(value, bytes):
+                piece = dict(_fields(value))
+                if piece.get(3, 1) == _NORMAL:
+                    (score,) = struct.unpack("<f", piece.get(2, bytes(4)))  # type: ignore[arg-type]
+                    found[bytes(piece[1]).decode()] = score
+            elif field == 2 and isinstance(value, bytes) and dict(_fields(value)).get(3, 1) != _BPE:
+                raise TokenizerError("the vocabulary is not byte-pair encoding, so there are no merges to skip")
+        return found
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of some ids; specials count for nothing, broken byte sequences become U+FFFD."""

@@ -14,7 +14,7 @@ from torch import nn
 from heed.config import Config
 from heed.data.batch import Batch
 from heed.threads import thread_pool
-from heed.training.loss import BatchLoss
+from heed.training.batch_loss import BatchLoss
 from heed.training.workers import Workers
 
 R = TypeVar("R")

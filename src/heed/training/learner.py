@@ -20,8 +20,8 @@ from heed.model.build import build_model
 from heed.model.dropout import pair_seeds
 from heed.model.interface import SequenceModel
 from heed.training.adam import MOMENTS, Adam
+from heed.training.batch_loss import BatchLoss
 from heed.training.lanes import Lanes, n_lanes
-from heed.training.loss import BatchLoss
 from heed.training.memory import check_model_fits
 from heed.training.precision import autocast, check_precision, make_scaler
 from heed.training.workers import Workers
@@ -40,15 +40,14 @@ class Learner:
         """
         check_precision(config.train.precision, workers.device)
         check_model_fits(config, vocabulary, workers)
-        self.config, self.workers = config, workers
+        self.config, self.workers, train = config, workers, config.train
         torch.manual_seed(config.train.seed)
         self.model = build_model(config.model, vocabulary).to(workers.device)
         self._sharded = config.train.sharded and workers.size > 1
-        plain_loss = BatchLoss(self.model, config.train.label_smoothing)
+        plain_loss = BatchLoss(self.model, train.label_smoothing, train.consistency, train.cutoff)
         self._loss = self._spread(plain_loss)
         lanes = n_lanes(config, workers)
         self._lanes = Lanes(plain_loss, lanes) if lanes > 1 else None
-        train = config.train
         self.optimizer = Adam(self.model.parameters(), train.adam_beta1, train.adam_beta2, train.adam_epsilon)
         self.scaler = make_scaler(config.train.precision, workers.device)
         self.mean = {name: weight.detach().clone() for name, weight in self._weights() if config.train.ema_decay}

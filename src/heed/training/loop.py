@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heed.config import Config, build_config, read_run_config
-from heed.data.batch import Batch, make_batch
+from heed.data.augment import augmentation
+from heed.data.batch import Batch, batch_of_arrays, make_batch
 from heed.data.batching import BatchPlan
 from heed.data.corpus import ParallelText, overlap
 from heed.data.store import PairStore
@@ -175,6 +176,7 @@ class _Training:
         self.criterion = criterion(config.train.metric, [target for _, target in valid])
         lengths = store.source.lengths, store.target.lengths
         self.plan = BatchPlan(*lengths, config.train.batch_tokens, config.train.seed, config.model.max_length)
+        self.augment = augmentation(config, store, run.tokenizer)
         self.log, self.on_step = log, on_step
         self.stop = StopRequest()
         self.learner = Learner(config, run.tokenizer.vocabulary, workers)
@@ -241,7 +243,10 @@ class _Training:
         epoch, index = divmod(self.progress.step, len(self.plan))
         pairs = self.plan.batch(epoch, index)
         n_tokens = int(self.store.target.lengths[pairs].sum())
-        result = train_step(self.learner, self._micro_batches(pairs), n_tokens, step, self._stop_asked)
+        micro_batches = self._micro_batches(epoch, pairs)
+        if self.augment is not None:  # there may be more tokens than in the store
+            (n_tokens,) = map(int, self.workers.sum(sum(batch.n_tokens for batch in micro_batches)))
+        result = train_step(self.learner, micro_batches, n_tokens, step, self._stop_asked)
         if result.applied or result.overflowed:
             self.progress = replace(self.progress, step=step, bad_batches=0)
         else:
@@ -250,13 +255,16 @@ class _Training:
         if self.on_step is not None and self.workers.leads:
             self.on_step(step, result)
 
-    def _micro_batches(self, pairs: NDArray[np.integer[Any]]) -> list[Batch]:
+    def _micro_batches(self, epoch: int, pairs: NDArray[np.integer[Any]]) -> list[Batch]:
         """This process's share of a batch, in as many portions as every other process's."""
         tokens, size = self.config.train.micro_batch_tokens, self.workers.size
         shares = [list(self.plan.micro_batches(pairs[rank::size], tokens)) for rank in range(size)]
         mine, most = shares[self.workers.rank], max(map(len, shares))
         vocabulary = self.run.tokenizer.vocabulary
-        batches = [make_batch(self.store, part, vocabulary) for part in mine]
+        if self.augment is None:
+            batches = [make_batch(self.store, part, vocabulary) for part in mine]
+        else:
+            batches = [batch_of_arrays(*self.augment.gather(epoch, part), part, vocabulary) for part in mine]
         return batches + [Batch.empty(vocabulary)] * (most - len(mine))
 
     def _leave_out(self, step: int, pairs: NDArray[np.integer[Any]]) -> None:

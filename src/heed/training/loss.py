@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from heed.kernels.softmax import softmax_less_gold_
-from heed.model.interface import SequenceModel
 
 PORTION = 256  # rows of logits at a time: measured with 8,000 and 37,000 symbols, fewer are slow products
 
@@ -24,23 +23,6 @@ class Loss:
 
     smoothed: Tensor  # what is minimised
     negative_log_likelihood: Tensor  # of the gold symbols: what perplexity is made of
-
-
-class BatchLoss(nn.Module):
-    """Model and loss in one module, so that DDP or FSDP can wrap both."""
-
-    def __init__(self, model: SequenceModel, epsilon: float) -> None:
-        super().__init__()
-        self.model, self.epsilon = model, epsilon
-
-    def forward(
-        self, src_BS: Tensor, tgt_in_BT: Tensor, tgt_out_BT: Tensor, seed_B: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
-        """Return the two sums of `Loss`; `seed` is that of each pair's dropout."""
-        real_BT = tgt_out_BT.ne(self.model.vocabulary.pad)
-        hidden_ND = self.model.hidden(src_BS, tgt_in_BT, real_BT, seed_B)
-        loss = label_smoothed_loss(hidden_ND, self.model.output_weight, tgt_out_BT[real_BT], self.epsilon)
-        return loss.smoothed, loss.negative_log_likelihood
 
 
 def label_smoothed_loss(hidden_ND: Tensor, weight_VD: Tensor, gold_N: Tensor, epsilon: float) -> Loss:

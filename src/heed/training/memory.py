@@ -49,8 +49,9 @@ def predicted_peak(config: Config, n_parameters: int, vocabulary: Vocabulary, pr
     share = n_parameters // processes if config.train.sharded else n_parameters
     width = 4 if config.train.precision == "float32" else 2
     kept = width * model_class(config.model).kept_floats(config.model, MAX_POSITIONS) * _positions(config, processes)
+    views = 2 if config.train.consistency else 1
     to_come = _bytes_of_weights(config, share) - 4 * share  # the weights are there
-    return at_start + to_come + int(_ON_THE_WAY * kept) + 3 * 4 * logits + _BUFFERS
+    return at_start + to_come + int(_ON_THE_WAY * views * kept) + (8 if views == 2 else 3) * 4 * logits + _BUFFERS
 
 
 def fitting(

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
 from torch.distributed.tensor import DTensor, distribute_tensor
 
-from heed.training.loss import BatchLoss
+from heed.training.batch_loss import BatchLoss
 
 
 def shard(loss: BatchLoss) -> None:

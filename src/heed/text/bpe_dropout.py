@@ -1,0 +1,97 @@
+"""BPE-dropout (Provilkov et al. 2020): the same word in other pieces, so that the model sees what words are made of.
+
+Byte-pair encoding merges the best pair of neighbouring pieces until none can be merged. Here every possible merge is
+skipped with some probability, each time the next one is chosen. What is drawn is a pure function of a seed, the word
+and a number, so that nothing has to be saved to resume a training.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heed.text.normalize import SPACE_MARK
+from heed.text.tokenizer import Tokenizer
+
+Ids = NDArray[np.int32]
+
+_DRAWS_PER_WORD = 16  # different segmentations of a word in an epoch, at most; drawing each one takes time
+_MAX_CACHED = 400_000  # segmentations
+_MASK = (1 << 64) - 1
+
+
+class BpeDropout:
+    """Cut the words of encoded sentences into pieces anew."""
+
+    def __init__(self, tokenizer: Tokenizer, probability: float) -> None:
+        """
+        Raises:
+            TokenizerError: a vocabulary that is not byte-pair encoding.
+        """
+        self._probability = probability
+        self._pieces = tokenizer.pieces(range(len(tokenizer)))
+        self._begins_word = np.array([piece.startswith(SPACE_MARK) for piece in self._pieces])
+        self._score_of = tokenizer.merge_scores()
+        self._id_of = {piece: i for i, piece in enumerate(self._pieces)}
+        self._cache: dict[tuple[bytes, int, int], Ids] = {}
+
+    def __call__(self, ids: Ids, seed: int, number: int) -> Ids:
+        """Return a sentence in other pieces. `seed`: of an epoch; `number`: of the sentence in it."""
+        begins = np.flatnonzero(self._begins_word[ids])
+        if not len(begins):
+            return ids
+        parts = [ids[: begins[0]]]
+        for n, (begin, end) in enumerate(zip(begins.tolist(), [*begins[1:].tolist(), len(ids)], strict=True)):
+            draw = mix(seed ^ mix(number * _DRAWS_PER_WORD + n)) % _DRAWS_PER_WORD
+            parts.append(self._word(ids[begin:end], seed, draw))
+        return np.concatenate(parts)
+
+    def _word(self, ids: Ids, seed: int, draw: int) -> Ids:
+        key = ids.tobytes(), seed, draw
+        found = self._cache.get(key)
+        if found is None:
+            if len(self._cache) >= _MAX_CACHED:
+                self._cache.clear()
+            found = self._cache[key] = self._segment(ids, mix(seed + draw) ^ _hash(key[0]))
+        return found
+
+    def _segment(self, ids: Ids, seed: int) -> Ids:
+        # What is no piece of merged characters, such as bytes, special tokens and symbols, stays where it is.
+        cut = [i for i, token in enumerate(ids.tolist()) if self._pieces[token] not in self._score_of]
+        end = cut[0] if cut else len(ids)
+        word = "".join(self._pieces[token] for token in ids[:end].tolist())
+        found = [self._id_of[piece] for piece in merged(list(word), self._score_of, self._probability, seed)]
+        return np.concatenate([np.array(found, dtype=np.int32), ids[end:]])
+
+
+def merged(pieces: list[str], score_of: dict[str, float], probability: float, seed: int) -> Sequence[str]:
+    """Merge neighbouring pieces, the best-scoring first, skipping each possible merge with this probability."""
+    threshold = int(probability * (1 << 64))
+    while len(pieces) > 1:
+        best, place = None, -1
+        for i in range(len(pieces) - 1):
+            score = score_of.get(pieces[i] + pieces[i + 1])
+            if score is None:
+                continue
+            seed = (seed + 0x9E3779B97F4A7C15) & _MASK
+            if mix(seed) >= threshold and (best is None or score > best):
+                best, place = score, i
+        if best is None:
+            break
+        pieces[place : place + 2] = [pieces[place] + pieces[place + 1]]
+    return pieces
+
+
+def mix(z: int) -> int:
+    """SplitMix64's output function: 64 bits that look random, from 64 that need not."""
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+    return z ^ (z >> 31)
+
+
+def _hash(data: bytes) -> int:
+    """Return a hash that is the same in every process."""
+    value = 0
+    for i in range(0, len(data), 8):
+        value = mix((value ^ int.from_bytes(data[i : i + 8], "little")) & _MASK)
+    return value
