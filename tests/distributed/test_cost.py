@@ -1,4 +1,4 @@
-"""The numbers of docs/cluster.md, from its formula; and the formula, from counting what PyTorch multiplies."""
+"""Recompute the numbers of docs/cluster.md and bench/NOTES.md, and check their formula against PyTorch's own count."""
 
 import re
 import runpy
@@ -16,7 +16,7 @@ from heed.training.loss import BatchLoss
 from tests.conftest import small_config
 from tests.distributed.conftest import ROOT
 
-TEXT = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+TEXT = "".join((ROOT / name).read_text(encoding="utf-8") for name in ("docs/cluster.md", "bench/NOTES.md"))
 BENCH = runpy.run_path(str(ROOT / "bench" / "cluster.py"))
 flops_per_token, seconds = BENCH["flops_per_token"], BENCH["seconds"]
 
