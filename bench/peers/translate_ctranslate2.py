@@ -1,4 +1,4 @@
-"""CTranslate2, the folder of `heed export --to ctranslate2`; with "int8" as second argument, of 8-bit weights.
+"""Translate with CTranslate2 from `heed export --to ctranslate2`; with "int8" as second argument, with 8-bit weights.
 
 Many sentences: two workers of one thread each, the fastest on two cores. One sentence: one thread or two.
 """

@@ -1,4 +1,4 @@
-"""Hugging Face `generate`, the folder of `heed export --to huggingface`, in batches of 64 of similar length."""
+"""Translate with Hugging Face `generate` from `heed export --to huggingface`, in batches of 64 of similar length."""
 
 import torch
 from transformers import MarianMTModel, MarianTokenizer
@@ -10,7 +10,7 @@ BATCH = 64
 job = read_job()
 model = MarianMTModel.from_pretrained(job["huggingface"]).eval()
 tokenizer = MarianTokenizer.from_pretrained(job["huggingface"])
-model.generation_config.bad_words_ids = None  # costs time and changes nothing: trained models do not write them
+model.generation_config.bad_words_ids = None  # takes time and changes nothing: trained models do not write these tokens
 model.generation_config.max_length = None
 
 
