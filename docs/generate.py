@@ -11,9 +11,9 @@ def render() -> str:
     out = [
         "# Every setting",
         "",
-        "This page lists every setting of a training, its default and its meaning. The defaults are the paper's base model;",
-        "the [presets](#presets) `quick`, `tiny`, `swift`, `small` and `big` change the ones listed with them. Change a",
-        "setting with `--set section.key=value`, or in a TOML file:",
+        "This page lists every setting of a training, its default and its meaning. The defaults are the paper's base",
+        "model; the [presets](#presets) `quick`, `tiny`, `swift`, `small` and `big` change the ones listed with them.",
+        "Change a setting with `--set section.key=value`, or in a TOML file:",
         "",
         "```toml",
         'preset = "tiny"',

@@ -116,9 +116,9 @@ def training(preset: str, job: dict[str, Any], rounds: int, running: Running) ->
         "plain loops on the same batches. `torch.nn.Transformer` also applies dropout to attention weights and hidden "
         "units of the feed-forward layers, which has no separate setting there.",
         "Sockeye, JoeyNMT and Eole train with their own commands, which read and batch the same pieces themselves; "
-        "batch size and shape are as close as their options allow. A hook between two updates takes the time and counts "
-        "the real target tokens. Sockeye's vocabulary is the pieces that occur; JoeyNMT also applies dropout to attention "
-        "weights; Eole's layers are pre-norm.",
+        "batch size and shape are as close as their options allow. A hook between two updates takes the time and "
+        "counts the real target tokens. Sockeye's vocabulary is the pieces that occur; JoeyNMT also applies dropout to "
+        "attention weights; Eole's layers are pre-norm.",
         "Tokens are target tokens with end tokens, without padding. Operations: 3 times those of the forward pass's "
         f"matrix products over real tokens, {job['flops_per_target_token'] / 1e6:.1f} million per target token in "
         "heed's batches. Memory: the peak of the process, including everything it loaded.",
