@@ -18,7 +18,7 @@ class Table:
     setting: list[str]  # sentences
     rows: list[dict[str, Any]]  # numbers; each has a "name"
     columns: dict[str, tuple[str, str]]  # key of a row: heading, format
-    bars: dict[str, str]  # key of a row: what its picture shows
+    bars: dict[str, str]  # key of a row: title of its bar chart
     notes: list[str]
     failed: dict[str, str]
     command: str = ""

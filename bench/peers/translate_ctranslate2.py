@@ -19,7 +19,7 @@ exact = job["exact_tokens"]
 
 
 def translate(translator, texts, beam):
-    sources = pieces.encode(list(texts), out_type=str)  # without end symbol: the model adds it itself
+    sources = pieces.encode(list(texts), out_type=str)  # without the end token, which the model adds itself
     results = translator.translate_batch(
         sources,
         beam_size=beam,

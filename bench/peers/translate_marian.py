@@ -31,7 +31,7 @@ def translate(texts, beam):
         written = model.generate(**given, num_beams=beam, early_stopping=beam > 1, **limits(given.input_ids.size(1)))[
             :, 1:
         ]
-        # Short ones are filled up with end symbols, of which the first is theirs.
+        # Short translations are padded with end tokens; only the first one counts.
         ends = written.eq(model.config.eos_token_id)
         tokens += int((~ends).sum() + ends.any(1).sum())
         for i, text in zip(rows, tokenizer.batch_decode(written, skip_special_tokens=True), strict=True):
