@@ -1,4 +1,4 @@
-# Everything runs in a virtual environment inside the project: nothing outside it is touched.
+# Everything is installed into a virtual environment inside the project; nothing outside it changes.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,16 +7,16 @@ READY := $(VENV)/.installed
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-slow test-export check docs format lint types clean
 
-help:  ## Show what there is to make
+help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: $(READY)  ## Make the virtual environment and install heed into it
+setup: $(READY)  ## Create the virtual environment and install heed into it
 
-# The stamp makes a second run quick: pip is asked again only when what to install has changed.
+# The stamp makes later runs fast: pip runs again only if the requirements have changed.
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "heed needs Python 3.11 or newer; name one with 'make PYTHON=/path/to/python $(MAKECMDGOALS)'"; exit 2; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "Installing heed and what it needs into $(VENV) (a minute or two, once) ..."
+	@echo "Installing heed and its dependencies into $(VENV) (a minute or two, once) ..."
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
@@ -29,8 +29,8 @@ test: $(READY)  ## Run the tests
 test-slow: $(READY)  ## Run the tests that take minutes
 	$(BIN)/python -m pytest -m slow --timeout 1800
 
-# transformers takes more room than all else but torch, so only those who ask for these tests install it.
-test-export: $(VENV)/.transformers  ## Install transformers and run the tests of the export for it
+# transformers is larger than everything else except torch, so only these tests install it.
+test-export: $(VENV)/.transformers  ## Install transformers and test the Hugging Face export
 	$(BIN)/python -m pytest tests/export/test_huggingface.py
 
 $(VENV)/.transformers: $(READY)
@@ -38,10 +38,10 @@ $(VENV)/.transformers: $(READY)
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,test-export]'
 	@touch $@
 
-docs: $(READY)  ## Renew the documents made from code
+docs: $(READY)  ## Regenerate the pages made from code
 	$(BIN)/python docs/generate.py
 
-format: $(READY)  ## Put the code into the project's format
+format: $(READY)  ## Format the code
 	$(BIN)/ruff format src tests bench docs
 	$(BIN)/ruff check --fix src tests bench docs
 
@@ -52,7 +52,7 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-check: lint types test  ## Everything CI checks: format, lint, types, tests
+check: lint types test  ## Check format, lint, types and tests, as CI does
 
 clean:  ## Remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,9 +1,9 @@
-"""What a training costs: the formula of docs/cluster.md, and what one core here does by it.
+"""Count the operations of a training (the formula of bench/NOTES.md) and measure how many one core does per second.
 
     OMP_NUM_THREADS=1 python bench/cluster.py
 
-Rates are per second of processor time, so that other programs on the machine do not count; the training and a plain
-matrix product take turns, and the best round of each counts.
+Rates are per second of processor time, so that other programs on the machine do not count. The training and a plain
+matrix product take turns; the best round of each counts.
 """
 
 import time
@@ -20,11 +20,11 @@ from heed.vocabulary import Vocabulary
 
 
 def flops_per_token(model: ModelConfig, vocabulary: int, length: float) -> float:
-    """Floating-point operations to train on one source and one target token, of sentences of this length.
+    """Return the floating-point operations to train on one source and one target token, in sentences of this length.
 
-    Two for each multiplication with a weight (and the addition), twice as many on the way back: six. Embeddings are
-    looked up and not multiplied; the projection to the vocabulary is. Each attention multiplies a query with `length`
-    keys, and `length` values with their weights. The rest (softmax, norms, dropout, Adam) is not counted.
+    Each weight costs two operations forward (multiply and add) and four backward. Embeddings are looked up, not
+    multiplied; the projection to the vocabulary is multiplied. Each attention multiplies a query with `length` keys,
+    and `length` values with their weights. The rest (softmax, norms, dropout, Adam) is not counted.
     """
     d, attention, feed_forward = model.d_model, 4 * model.d_model**2, 2 * model.d_model * model.d_ff
     looks = 2 * length * d
@@ -38,7 +38,7 @@ def seconds(flops: float, gpus: int, peak: float, fraction: float) -> float:
 
 
 def measured(name: str, vocabulary: int, length: int, sentences: int) -> tuple[float, float]:
-    """Operations per second of one core: of an update, and of a plain product as large as a feed-forward layer's."""
+    """Return the operations per second of one core in an update, and in a product of a feed-forward layer's size."""
     config = preset(name)
     learner = Learner(config, Vocabulary(vocabulary), Workers(0, 1, torch.device("cpu")))
     ids = torch.randint(3, vocabulary, (sentences, length - 1)).tolist()

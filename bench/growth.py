@@ -1,13 +1,13 @@
-"""How time and memory grow with sentence length, batch, vocabulary, width and beam, beside what theory says.
+"""Measure how time and memory grow with sentence length, batch, vocabulary, width and beam, and compare with theory.
 
     python bench/growth.py --out bench/results/2026-11-16-growth
     python bench/growth.py --what translate --limit 120 --out growth
 
-One factor at a time is changed from a small centre, with fresh weights and random ids. Each point is a process of its
-own, with one thread: its seconds are of the processor, the best of three or more, which other work on the machine
-disturbs least; its memory is the kernel's high-water mark above what the libraries took. Theory is a count: the
-multiplications of the matrix products, and the bytes that must be there at once. A fixed cost hides growth, so what is
-compared is the increase since the first point, in which nothing fixed is left. Writes .json, .md and .png.
+One factor at a time changes from a small centre, with fresh weights and random ids. Each point is measured in its own
+process with one thread. Time is processor time, the best of three or more, which other work on the machine disturbs
+least; memory is the kernel's high-water mark minus the memory of the libraries. Theory is a count: the multiplications
+of the matrix products, and the bytes that must exist at once. A fixed cost hides growth, so the comparison uses the
+increase since the first point. Writes .json, .md and .png.
 """
 
 import argparse
@@ -43,8 +43,8 @@ from heed.vocabulary import Vocabulary
 CPU = torch.device("cpu")
 LAYERS, HEADS = 2, 4
 REPEATS, AT_LEAST = 3, 0.8  # times, and seconds
-FITTED = 3  # the last points of a curve make its exponent
-TOLERANCE = 0.25  # of exponents, before a curve counts as growing faster than it must
+FITTED = 3  # the exponent is fitted to this many last points of a curve
+TOLERANCE = 0.25  # an exponent above theory by more than this counts as faster growth
 
 
 @dataclass(frozen=True)
@@ -80,12 +80,12 @@ FACTORS = {
         "beam": [1, 2, 4, 8, 16, 32, 64],
     },
 }
-POWERS = {  # the highest of theory: of time, of memory
+POWERS = {  # the highest power in theory: of time, of memory
     ("train", "length"): (1, 0),  # at a fixed number of tokens
     ("train", "batch"): (1, 1),
     ("train", "vocabulary"): (1, 1),
     ("train", "width"): (2, 2),
-    ("translate", "length"): (2, 1),  # as many steps as symbols, and each looks at all before it
+    ("translate", "length"): (2, 1),  # one step per token, and each attends to all before it
     ("translate", "batch"): (1, 1),
     ("translate", "vocabulary"): (1, 1),
     ("translate", "width"): (2, 2),
@@ -93,17 +93,19 @@ POWERS = {  # the highest of theory: of time, of memory
 }
 
 
-# --- what theory says ------------------------------------------------------------------------------------------
+# --- theory ----------------------------------------------------------------------------------------------------
 
 
 def products(what: str, shape: Shape) -> float:
-    """Multiplications of the matrix products."""
+    """Count the multiplications of the matrix products."""
     d, length, v = shape.width, shape.length, shape.vocabulary
     attention = 2 * length * d  # of one position to `length` others, all heads
     encoder, decoder = 12 * d * d + attention, 16 * d * d + 2 * attention  # of one position
     if what == "train":  # forward once, backward twice as many
         return 3 * shape.batch * (LAYERS * (encoder + decoder) + d * v)
-    written = 14 * d * d + 1.5 * attention  # source keys and values are made once; its own past is half as long
+    written = (
+        14 * d * d + 1.5 * attention
+    )  # the source's keys and values are computed once; the decoded past is half as long on average
     hypotheses = shape.batch * shape.beam
     return shape.batch * length * LAYERS * (encoder + 2 * d * d) + hypotheses * length * (LAYERS * written + d * v)
 
@@ -111,15 +113,17 @@ def products(what: str, shape: Shape) -> float:
 def bytes_at_once(what: str, shape: Shape) -> float:
     d, v = shape.width, shape.vocabulary
     weights = LAYERS * 28 * d * d + d * v
-    if what == "train":  # weights, gradient, two moments; what the backward pass needs; a portion of logits
+    if what == "train":  # weights, gradient, two moments; activations; a portion of logits
         return 4 * (4 * weights + kept_floats(shape.model, shape.length) * shape.batch + v * min(PORTION, shape.batch))
     hypotheses = shape.batch * shape.beam
-    past = LAYERS * 2 * d * shape.batch * (shape.length + shape.length)  # keys and values: source and own
-    # Weights; those of the decoder and both ends of the vocabulary in the order the steps want; logits and their exp.
+    past = (
+        LAYERS * 2 * d * shape.batch * (shape.length + shape.length)
+    )  # keys and values: of the source and of the decoded tokens
+    # Weights; a reordered copy of those of the decoder, embedding and output; logits and their exp.
     return 4 * (weights + LAYERS * 16 * d * d + 2 * d * v + past + 2 * hypotheses * v)
 
 
-# --- what is measured ------------------------------------------------------------------------------------------
+# --- measurements ----------------------------------------------------------------------------------------------
 
 
 def training(shape: Shape) -> Callable[[], None]:
@@ -154,7 +158,7 @@ def translating(shape: Shape) -> Callable[[], None]:
 
 
 def random_ids(shape: Shape, n: int, seed: int) -> list[list[int]]:
-    """`length` with the end symbol, which is added later."""
+    """Return `n` random sentences of `length` tokens including the end token, which is added later."""
     vocabulary = Vocabulary(shape.vocabulary)
     low = max(vocabulary.pad, vocabulary.end, vocabulary.unknown) + 1
     ids: list[list[int]] = np.random.default_rng(seed).integers(low, shape.vocabulary, (n, shape.length - 1)).tolist()
@@ -170,10 +174,10 @@ WORK = {"train": training, "translate": translating}
 
 
 def measure(what: str, shape: Shape, out: Connection) -> None:
-    """In a fresh process. A minute model goes first, so that the libraries are there before memory is counted."""
+    """Measure in a fresh process. A very small model runs first, so that memory does not include loading libraries."""
     torch.set_num_threads(1)
     WORK[what](Shape(length=8, batch=8, vocabulary=50, width=16))()
-    Path("/proc/self/clear_refs").write_text("5")  # the high-water mark begins here
+    Path("/proc/self/clear_refs").write_text("5")  # reset the high-water mark
     before = used_memory(CPU)
     work = WORK[what](shape)
     seconds: list[float] = []
@@ -203,12 +207,12 @@ def fresh_process(what: str, shape: Shape, timeout: float) -> tuple[list[float],
 
 
 def exponent(xs: list[int], ys: list[float]) -> float:
-    """The slope of the curve's last part, both axes logarithmic."""
+    """Return the slope of the last part of the curve on logarithmic axes."""
     return float(np.polyfit(np.log(xs[-FITTED:]), np.log(ys[-FITTED:]), 1)[0])
 
 
 def exponent_of_increase(xs: list[int], ys: list[float]) -> float | None:
-    """The same of what is above the first point. None where the curve's last part is not all above it."""
+    """Return the exponent of the increase since the first point; None if the last points are not all above it."""
     above = [y - ys[0] for y in ys]
     return exponent(xs, above) if min(above[-FITTED:]) > 0 else None
 
@@ -257,7 +261,7 @@ def report(points: list[dict], about: str) -> str:
 
 
 def through_ends(counted: list[float], ys: list[float]) -> list[float]:
-    """a + b x count, through the first and the last measured point: a is what is fixed."""
+    """Return a + b x count through the first and the last measured point: a is the fixed cost."""
     if counted[0] == counted[-1]:
         return [float(np.mean(ys))] * len(ys)
     b = (ys[-1] - ys[0]) / (counted[-1] - counted[0])
@@ -286,9 +290,7 @@ def picture(points: list[dict], path: Path) -> None:
                 continue
             xs, ys = curve["xs"], [scale * y for y in curve["ys"]]
             theory = through_ends(curve["counted"], ys)
-            (dashed,) = axis.plot(
-                xs, theory, "--", color="0.55", label="a fixed part + what theory counts,\nthrough both ends"
-            )
+            (dashed,) = axis.plot(xs, theory, "--", color="0.55", label="fixed cost + theory,\nthrough both ends")
             (line,) = axis.plot(xs, ys, "o-", color="C0" if measured == "seconds" else "C1", markersize=4)
             line.set_label("measured time" if measured == "seconds" else "measured memory")
             axis.set_xscale("log", base=2)
@@ -323,9 +325,9 @@ def picture(points: list[dict], path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--what", default="train,translate", help="train, translate, or both, a comma between")
-    parser.add_argument("--limit", type=float, default=240, help="seconds in all; points beyond it are left out")
-    parser.add_argument("--out", required=True, type=Path, help="where to write, without the ending")
+    parser.add_argument("--what", default="train,translate", help="train, translate, or both, separated by a comma")
+    parser.add_argument("--limit", type=float, default=240, help="seconds in total; points beyond it are skipped")
+    parser.add_argument("--out", required=True, type=Path, help="file to write, without the extension")
     args = parser.parse_args()
     asked = args.what.split(",")
     if unknown := set(asked) - set(FACTORS):
@@ -358,7 +360,7 @@ def main() -> None:
         f"vocabulary {centre.vocabulary:,}, length {centre.length}; in training a batch of {centre.batch:,} tokens, in "
         f"translating {sentences} sentence and a beam of {centre.beam}. Processor time, best of {REPEATS} or more; "
         f"exponents of the last {FITTED} points."
-    ) + (f" Left out for lack of time: {', '.join(left_out)}." if left_out else "")
+    ) + (f" Skipped for lack of time: {', '.join(left_out)}." if left_out else "")
     args.out.with_suffix(".json").write_text(json.dumps({"about": about, "points": points}, indent=1) + "\n")
     args.out.with_suffix(".md").write_text(report(points, about))
     picture(points, args.out.with_suffix(".png"))

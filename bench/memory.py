@@ -1,8 +1,8 @@
-"""Memory of training: what `heed train` says it will need beside what it then takes.
+"""Compare the memory that `heed train` predicts with the memory it takes.
 
     python bench/memory.py --source train.en --target train.de
 
-Each shape is trained for a few updates by the real command; both numbers come from its events.jsonl.
+Each shape is trained for a few updates with the real command; both numbers come from its events.jsonl.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What preparing a corpus costs as it grows: time, memory, planning an epoch, starting to train.
+"""Measure preparing a corpus as it grows: time, memory, planning an epoch, starting to train.
 
     python bench/prepare.py encode --source train.en.gz --target train.de.gz --folder FOLDER --pairs 100000 1000000
     python bench/prepare.py plan --pairs 1000000 5000000
@@ -6,8 +6,8 @@
     python bench/prepare.py draw results.json growth.svg
 
 `encode` repeats the text, with a number at the end of each line, until there are enough pairs. It takes turns with
-sentencepiece's own encoder: as many processes, each with its share of the lines, ids thrown away. The best round of
-each counts. All results are printed as JSON lines.
+sentencepiece's own encoder in as many processes, each with its share of the lines; the ids are discarded. The best
+round of each counts. All results are printed as JSON lines.
 """
 
 import argparse
@@ -39,7 +39,7 @@ source, target, model, folder, processes = sys.argv[1:]
 prepare(ParallelText(source, target), Tokenizer.load(model), Path(folder), processes=int(processes))
 """
 
-# Share k of n of a file's lines, in portions, by the plainest call there is.
+# Encode share k of n of a file's lines, in portions, with a plain call.
 SENTENCEPIECE = """
 import os, sys
 from itertools import islice
@@ -136,7 +136,7 @@ def measure_encoding(args: argparse.Namespace) -> None:
 
 
 def repeated(path: str, out: Path, n_lines: int) -> str:
-    """The lines of a file again and again, each with a number of its own."""
+    """Write the lines of a file repeatedly, each with its own number."""
     with open(out, "w", encoding="utf-8", newline="\n") as file:
         written = 0
         while written < n_lines:
@@ -151,7 +151,7 @@ def begin(script: str, *arguments: object) -> subprocess.Popen[bytes]:
 
 
 def measured(start: Callable[[], list[subprocess.Popen[bytes]]]) -> tuple[float, float, float]:
-    """Seconds, and the peak of resident megabytes: of the started processes, and of theirs, too."""
+    """Return the seconds and the peak resident megabytes of the started processes, without and with their children."""
     began, processes = time.perf_counter(), start()
     peaks, done = [0.0, 0.0], threading.Event()
 
@@ -191,7 +191,7 @@ def resident_mb(pid: int) -> float:
 
 
 def measure_planning(args: argparse.Namespace) -> None:
-    """Each size in a process of its own, as peaks never fall."""
+    """Measure each size in its own process, because peaks never fall."""
     if len(args.pairs) > 1:
         for n_pairs in args.pairs:
             command = [sys.executable, __file__, "plan", "--batch-tokens", args.batch_tokens, "--pairs", n_pairs]
@@ -208,7 +208,7 @@ def measure_planning(args: argparse.Namespace) -> None:
         del lengths, part
         lengths = np.memmap(file.name, dtype=np.int32, mode="r", shape=(2, n_pairs))
         BatchPlan(lengths[0, :10], lengths[1, :10], 25_000, 1, 256).batch(0, 0)
-        Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+        Path("/proc/self/clear_refs").write_text("5")  # reset the peak
         before = peak_mb()
         seconds = []
         for epoch in range(3):
@@ -232,7 +232,7 @@ def measure_planning(args: argparse.Namespace) -> None:
 
 
 def peak_mb() -> float:
-    """The most memory this process has ever had, what it maps of files included."""
+    """Return the peak memory of this process, including mapped files."""
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e6
 
@@ -241,7 +241,7 @@ def peak_mb() -> float:
 
 
 def measure_start(args: argparse.Namespace) -> None:
-    """From the command to its first update."""
+    """Measure the time from the command to its first update."""
     heed = str(Path(sys.executable).with_name("heed"))
     for _ in range(args.rounds):
         with tempfile.TemporaryDirectory() as folder:
@@ -268,7 +268,7 @@ def measure_start(args: argparse.Namespace) -> None:
 
 
 def cpu_seconds(pid: int) -> float:
-    """What a process has computed so far, which is its own affair even on a busy machine."""
+    """Return the processor time of a process so far, which other work hardly changes."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

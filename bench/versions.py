@@ -2,7 +2,7 @@
 
     python bench/versions.py --old ../heed-old/src --new src --model runs/tiny --input test.en --preset tiny
 
-Each turn is a process of its own that imports heed from the given folder, so the two versions never share state. The
+Each turn is a separate process that imports heed from the given folder, so the two versions never share state. The
 best turn of each version counts, and only the ratio is worth quoting: above 1, the new version is faster.
 `--model` must load in both versions. Stop other work first.
 """

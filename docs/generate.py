@@ -1,4 +1,4 @@
-"""Writes docs/config.md from src/heed/config.py: `make docs`. A test checks that it was run."""
+"""Write docs/config.md from src/heed/config.py: `make docs`. A test checks that the page is up to date."""
 
 import inspect
 from dataclasses import fields
@@ -11,9 +11,9 @@ def render() -> str:
     out = [
         "# Every setting",
         "",
-        "Made from `src/heed/config.py` by `make docs`. The defaults are the paper's base model; the presets `quick`,",
-        "`tiny`, `swift`, `small` and `big` change what the list at the end says. Set one with",
-        "`--set section.key=value`, or in a TOML file:",
+        "This page lists every setting of a training, its default and its meaning. The defaults are the paper's base",
+        "model; the [presets](#presets) `quick`, `tiny`, `swift`, `small` and `big` change the ones listed with them.",
+        "Change a setting with `--set section.key=value`, or in a TOML file:",
         "",
         "```toml",
         'preset = "tiny"',
@@ -21,6 +21,9 @@ def render() -> str:
         "[train]",
         "max_steps = 600",
         "```",
+        "",
+        "`heed train --preset tiny --settings` prints the same list with the values of a preset, file or option.",
+        "`make docs` generates this page from `src/heed/config.py`.",
         "",
     ]
     base = config.base()
@@ -39,7 +42,7 @@ def render() -> str:
                 type_ = setting.type.replace("|", "or").replace("Literal[", "").replace("]", "")
                 out.append(f"| `{setting.key}` | {type_} | `{setting.default}` | {setting.meaning} |")
         out.append("")
-    out += ["## Presets", "", "A preset's name never changes its meaning; an improved one gets a new name.", ""]
+    out += ["## Presets", "", "A preset never changes its meaning; an improved one gets a new name.", ""]
     for name, preset in config.PRESETS.items():
         made = preset().to_dict()
         changed = [

@@ -1,4 +1,4 @@
-"""The batches that peers without a reader of their own get, all the same. PAD is 0, and decoding starts from it."""
+"""Read the batches for peers that have no reader of their own. PAD is 0, and decoding starts from it."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 def read_batches(job: dict[str, Any]) -> list[tuple[Tensor, Tensor, Tensor]]:
-    """Source, target shifted right, target."""
+    """Return source, target shifted right, and target of each batch."""
     arrays = np.load(job["batches"])
     return [
         tuple(torch.from_numpy(arrays[f"{part}{i}"]) for part in ("src", "tgt_in", "tgt_out"))

@@ -1,4 +1,4 @@
-"""Processes that take turns."""
+"""Run the peers as processes that take turns."""
 
 import json
 import os
@@ -16,20 +16,20 @@ HERE = Path(__file__).parent
 
 
 class PeerError(Exception):
-    """A peer ended when it should have answered."""
+    """A peer exited instead of answering."""
 
 
 @dataclass(frozen=True)
 class Peer:
     name: str
-    environment: str  # "" is the one the driver runs in, which has heed
+    environment: str  # "" is the driver's own, which has heed
     script: str
     arguments: tuple[str, ...] = ()
 
 
 @dataclass
 class Process:
-    """A peer at work, and what it answered: by task, the rounds that count."""
+    """A running peer and its answers: for each task, the rounds that count."""
 
     peer: Peer
     popen: subprocess.Popen[str]
@@ -43,7 +43,7 @@ class Process:
             self.popen.stdin.write(task + "\n")
             self.popen.stdin.flush()
         except BrokenPipeError:
-            pass  # `answer` finds out why
+            pass  # `answer` reports why
 
     def answer(self) -> dict[str, Any]:
         assert self.popen.stdout
@@ -56,7 +56,7 @@ class Process:
 
     def end(self) -> None:
         try:
-            os.killpg(self.popen.pid, signal.SIGKILL)  # a session of its own: nobody else's processes
+            os.killpg(self.popen.pid, signal.SIGKILL)  # its own session, so only its own processes
         except ProcessLookupError:
             pass
         with suppress(BrokenPipeError), self.popen:  # closes the pipes and waits
@@ -64,7 +64,7 @@ class Process:
 
 
 class Running:
-    """All peers of a run. One that fails is out from then on, and the table says so."""
+    """All peers of a run. A peer that fails takes no further part, and the table says so."""
 
     def __init__(
         self, peers: list[Peer], pythons: dict[Peer, Path], job: Path, folder: Path, keep_freed_memory: bool = False
@@ -90,7 +90,7 @@ class Running:
                     start_new_session=True,
                 )
             self.processes.append(Process(peer, popen, log))
-            self._keep(self.processes[-1], "getting ready", None)  # one after the other: they share the cores
+            self._keep(self.processes[-1], "getting ready", None)  # one at a time, because they share the cores
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -98,7 +98,7 @@ class Running:
             process.end()
 
     def turn(self, title: str, task: str = "", warm_up: bool = False) -> None:
-        """Let each compute in its turn."""
+        """Let each peer compute in turn."""
         for process in self.processes:
             if not process.failure:
                 process.ask(task)

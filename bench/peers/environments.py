@@ -1,4 +1,4 @@
-"""Virtual environments, one for each neighbour, made from the package registry when they are first needed."""
+"""Make one virtual environment per peer, from the package registry, on first use."""
 
 import shutil
 import subprocess
@@ -12,8 +12,10 @@ CONSTRAINTS = HERE / "constraints.txt"
 
 @dataclass(frozen=True)
 class Environment:
-    """What to install, and what to install without its dependencies: those ask for an older torch, numpy or protobuf,
-    or for parts that training does not use. The dependencies it does use are among the packages.
+    """Packages to install, and one to install without its dependencies.
+
+    Those ask for an older torch, numpy or protobuf, or for parts that training does not use. The dependencies that it
+    does use are among the packages.
     """
 
     packages: str
@@ -39,7 +41,7 @@ ENVIRONMENTS = {
 
 
 def python_of(name: str, folder: Path) -> Path:
-    """The environment's interpreter; the environment is made first if it is not there or was made otherwise."""
+    """Return the interpreter of an environment; make it first if it is missing or was made from another recipe."""
     environment, path = ENVIRONMENTS[name], folder.absolute() / name
     recipe = f"{environment.packages}\n{environment.alone}\n{CONSTRAINTS.read_text()}"
     made_from, python = path / "made-from.txt", path / "bin" / "python"
@@ -56,7 +58,7 @@ def python_of(name: str, folder: Path) -> Path:
 
 
 def versions(python: Path, names: list[str]) -> dict[str, str]:
-    """Of those packages that are installed."""
+    """Return the versions of those packages that are installed."""
     code = (
         "import sys, importlib.metadata as m\n"
         "for n in sys.argv[1:]:\n"

@@ -1,4 +1,4 @@
-"""What the peers are given: the same text, pieces, batches and weights."""
+"""Make the job of the peers: the same text, pieces, batches and weights for all."""
 
 import json
 import subprocess
@@ -24,8 +24,8 @@ from heed.vocabulary import Vocabulary
 
 VOCABULARY = 8_000
 SEED = 1
-ONE_BY_ONE = 40  # sentences, of which the median counts; a quarter of them with fresh weights, which are larger ones
-# With fresh weights: the tokens everybody writes, from sources of so many pieces.
+ONE_BY_ONE = 40  # sentences, of which the median counts; a quarter of them for untrained models, which are larger
+# For untrained models: the number of tokens that every peer writes, and of source pieces.
 EXACT_TOKENS, SOURCE_PIECES = 25, 12
 
 
@@ -36,7 +36,7 @@ def write_job(job: dict[str, Any], folder: Path) -> Path:
 
 
 def training_job(data: Path, name: str, batch_tokens: int, updates: int, folder: Path) -> dict[str, Any]:
-    """Encode Multi30k, and write batches for those who take them and pieces for those who read text."""
+    """Encode Multi30k; write batches for peers that take them and pieces for peers that read text."""
     config = preset(name)
     text = ParallelText(str(data / "multi30k" / "train.en"), str(data / "multi30k" / "train.de"))
     tokenizer = Tokenizer.learn((line for pair in text for line in pair), VOCABULARY)
@@ -67,7 +67,7 @@ def training_flops(config: Config, vocabulary: int, batches: list[Batch]) -> lis
 
 
 def _pieces(data: Path, tokenizer: Tokenizer, folder: Path) -> dict[str, str]:
-    """Files of space-separated pieces, and the vocabulary without special symbols, of which each has its own."""
+    """Write files of space-separated pieces, and the vocabulary without special tokens: every toolkit has its own."""
     files = {}
     for part, name in (("train", "train"), ("valid", "val")):
         for side, ending, here in (("source", "en", "src"), ("target", "de", "tgt")):
@@ -85,7 +85,7 @@ def _pieces(data: Path, tokenizer: Tokenizer, folder: Path) -> dict[str, str]:
 def translation_job(
     data: Path, run: Path | None, untrained: str | None, sentences: int | None, folder: Path
 ) -> dict[str, Any]:
-    """Export one run folder for everybody, and write what is to be translated."""
+    """Export one run folder for all peers, and write the sentences to translate."""
     if untrained:
         run = _untrained_run(data, preset(untrained), folder / "run")
         sources = _sources_of_one_length(data, RunFolder.open(run).tokenizer, sentences or 128)
@@ -103,7 +103,7 @@ def translation_job(
         export = [sys.executable, "-m", "heed", "export", "--model", run, "--out", folder / name, *options]
         subprocess.run(export, check=True, capture_output=True)
     for int8 in (False, True):
-        load(run, int8=int8, engine="ctranslate2")  # made on first use: must not count as the engine's memory
+        load(run, int8=int8, engine="ctranslate2")  # exports on first use, which must not count as the engine's memory
     config = RunFolder.open(run).config
     return {
         "folder": str(folder),
@@ -122,7 +122,7 @@ def translation_job(
 
 
 def _untrained_run(data: Path, config: Config, path: Path) -> Path:
-    """Fresh weights that never end a sentence, so that everyone writes up to the limit."""
+    """Make a run of fresh weights that never end a sentence, so that every peer writes up to the limit."""
     text = ParallelText(str(data / "multi30k" / "train.en"), str(data / "multi30k" / "train.de"))
     tokenizer = Tokenizer.learn((line for pair in text for line in pair), VOCABULARY)
     config = replace(config, decode=replace(config.decode, extra_length=EXACT_TOKENS - SOURCE_PIECES))
@@ -135,7 +135,7 @@ def _untrained_run(data: Path, config: Config, path: Path) -> Path:
 
 
 def _sources_of_one_length(data: Path, tokenizer: Tokenizer, count: int) -> list[str]:
-    """The first training sentences of so many pieces: heed's limit counts from the length of the source."""
+    """Return the first training sentences of SOURCE_PIECES pieces: heed's length limit depends on the source length."""
     lines = (data / "multi30k" / "train.en").read_text(encoding="utf-8").splitlines()
     fitting = [line for line, ids in zip(lines, tokenizer.encode_ids(lines), strict=True) if len(ids) == SOURCE_PIECES]
     return fitting[:count]

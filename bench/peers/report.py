@@ -1,4 +1,4 @@
-"""The table of a run: as text, as JSON, and as a picture."""
+"""Report a run as a table, as JSON and as a picture."""
 
 import json
 import os
@@ -18,14 +18,14 @@ class Table:
     setting: list[str]  # sentences
     rows: list[dict[str, Any]]  # numbers; each has a "name"
     columns: dict[str, tuple[str, str]]  # key of a row: heading, format
-    bars: dict[str, str]  # key of a row: what its picture shows
+    bars: dict[str, str]  # key of a row: title of its bar chart
     notes: list[str]
     failed: dict[str, str]
     command: str = ""
     versions: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def text(self) -> str:
-        """Markdown."""
+        """Return the table as Markdown."""
         lines = [f"# {self.title}", "", f"    {self.command}", ""]
         lines += [f"{_machine()}. {' '.join(self.setting)}", ""]
         lines += [f"| | {' | '.join(heading for heading, _ in self.columns.values())} |"]
@@ -40,7 +40,7 @@ class Table:
         return "\n".join(lines).rstrip() + "\n"
 
     def save(self, path: Path) -> list[Path]:
-        """Beside each other: .md, .json, .png."""
+        """Write .md, .json and .png next to each other."""
         written = [path.with_name(f"{path.name}.{ending}") for ending in ("md", "json", "png")]
         picture = f"\n![{self.title}]({written[2].name})\n"
         written[0].write_text(self.text() + picture, encoding="utf-8")
@@ -103,28 +103,28 @@ def training(preset: str, job: dict[str, Any], rounds: int, running: Running) ->
     ]
     columns = {
         "tokens_per_second": ("target tokens/s", "{:,.0f}"),
-        "ratio": ("heed is faster by", "{:.2f}"),
-        "of_peak": ("of the product's speed", "{:.0%}"),
+        "ratio": ("heed is this many times as fast", "{:.2f}"),
+        "of_peak": ("share of the product's speed", "{:.0%}"),
         "memory": ("peak memory, MB", "{:,.0f}"),
         "tokens_per_update": ("target tokens/update", "{:,.0f}"),
     }
     for row in rows:
         row["memory"] /= 1e6
     notes = [
-        "heed as `heed train` does it, which lets glibc keep freed memory; the others do not, unless the command says "
-        "`--keep-freed-memory`. `torch.nn.Transformer` with Adam and MarianMT with fused AdamW in plain loops. "
-        "They get the same batches. `torch.nn.Transformer` drops attention weights and hidden units of the "
-        "feed-forward layers out, too, which cannot be told apart there.",
-        "Sockeye, JoeyNMT and Eole by their own training commands, with their own reading and batching of the same "
-        "pieces, batch size of the same name and shape as near as their options come; a hook between two updates takes "
-        "the time and counts the real target tokens. Sockeye's vocabulary is the pieces that occur; JoeyNMT drops "
-        "attention weights out, too; Eole's layers are pre-norm.",
-        "Tokens are target tokens with end symbols, without padding. Operations: 3 times those of the forward pass's "
-        f"matrix products over real tokens, {job['flops_per_target_token'] / 1e6:.1f} million a target token in heed's "
-        "batches. Memory: the peak of the process, with everything it loaded.",
+        "heed trains as `heed train` does, which tells glibc to keep freed memory; the others do not, unless the "
+        "command has `--keep-freed-memory`. `torch.nn.Transformer` with Adam and MarianMT with fused AdamW run in "
+        "plain loops on the same batches. `torch.nn.Transformer` also applies dropout to attention weights and hidden "
+        "units of the feed-forward layers, which has no separate setting there.",
+        "Sockeye, JoeyNMT and Eole train with their own commands, which read and batch the same pieces themselves; "
+        "batch size and shape are as close as their options allow. A hook between two updates takes the time and "
+        "counts the real target tokens. Sockeye's vocabulary is the pieces that occur; JoeyNMT also applies dropout to "
+        "attention weights; Eole's layers are pre-norm.",
+        "Tokens are target tokens with end tokens, without padding. Operations: 3 times those of the forward pass's "
+        f"matrix products over real tokens, {job['flops_per_target_token'] / 1e6:.1f} million per target token in "
+        "heed's batches. Memory: the peak of the process, including everything it loaded.",
     ]
     bars = {"tokens_per_second": "target tokens/s (more is better)", "memory": "peak memory, MB (less is better)"}
-    title = f"Training beside the neighbours, {preset}, {_date()}"
+    title = f"Training compared with other software, {preset}, {_date()}"
     return Table(title, setting, rows, columns, bars, notes, _failures(running))
 
 
@@ -156,7 +156,7 @@ def translating(job: dict[str, Any], rounds: int, running: Running) -> Table:
     what = f"{shape['encoder_layers']}+{shape['decoder_layers']} layers of width {shape['d_model']}"
     exact = job["exact_tokens"]
     setting = [
-        f"The same fresh weights ({what}, seed 1), {n} Multi30k training sentences of 12 pieces; everybody writes "
+        f"The same fresh weights ({what}, seed 1), {n} Multi30k training sentences of 12 pieces; every program writes "
         f"exactly {exact} tokens."
         if exact
         else f"The same trained weights ({what}), {n} sentences of Multi30k test_2016_flickr.",
@@ -166,7 +166,7 @@ def translating(job: dict[str, Any], rounds: int, running: Running) -> Table:
     columns = {
         "sentences_per_second": ("sentences/s", "{:,.1f}"),
         "tokens_per_second": ("tokens/s", "{:,.0f}"),
-        "ratio": ("heed is faster by", "{:.2f}"),
+        "ratio": ("heed is this many times as fast", "{:.2f}"),
         "greedy": ("one, greedy, ms", "{:.1f}"),
         "beam": (f"one, beam {job['beam']}, ms", "{:.1f}"),
         "memory": ("peak memory, MB", "{:,.0f}"),
@@ -174,30 +174,30 @@ def translating(job: dict[str, Any], rounds: int, running: Running) -> Table:
     if not exact:
         columns["bleu"] = ("BLEU", "{:.2f}")
     notes = [
-        "heed by `heed.load(run).translate(texts)`; its CTranslate2 engine by "
+        "heed with `heed.load(run).translate(texts)`; its CTranslate2 engine with "
         '`heed.load(run, engine="ctranslate2")`. Ratios are of the same precision.',
-        "CTranslate2 from `heed export --to ctranslate2`: many sentences by two workers of one thread, at most 32 "
-        "together.",
+        "CTranslate2 from `heed export --to ctranslate2`: many sentences with two workers of one thread, at most 32 "
+        "per batch.",
         "HF generate from `heed export --to huggingface`: batches of 64 of similar length, early stopping.",
         "Threads for one sentence, chosen by a short trial of one and two: "
         + ", ".join(
             f"{row['name']} {row['threads_for_one']}" for row in rows if row.get("threads_for_one", "") in (1, 2)
         )
-        + "; heed as it is.",
+        + "; heed as configured by default.",
         "Memory: the peak of the process while it translated everything.",
     ]
     if exact:
         notes.append(
-            "heed's CTranslate2 engine is left out here: what is cut off at the length limit it searches a second "
-            "time, and here everything is."
+            "heed's CTranslate2 engine is not in this table: it searches a sentence again that reaches the length "
+            "limit, and here every sentence does."
         )
     bars = {"sentences_per_second": "sentences/s (more is better)", "beam": "one sentence, ms (less is better)"}
-    title = f"Translating beside the neighbours, {job['preset']}, {_date()}"
+    title = f"Translating compared with other software, {job['preset']}, {_date()}"
     return Table(title, setting, rows, columns, bars, notes, _failures(running))
 
 
 def _add_ratios(rows: list[dict[str, Any]], key: str) -> None:
-    """How much faster heed is than each of the others, at the same precision."""
+    """Add how many times as fast heed is as each of the others, at the same precision."""
     by_name = {row["name"]: row[key] for row in rows}
     for row in rows:
         ours = by_name.get("heed int8" if row["name"].endswith("int8") else "heed")

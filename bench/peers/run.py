@@ -1,4 +1,4 @@
-"""heed beside its neighbours: the same data, weights, beam and precision, on one machine, in one interleaved run.
+"""Compare heed with other software: same data, weights, beam and precision, on one machine, in one interleaved run.
 
     python bench/peers/run.py train --preset tiny
     python bench/peers/run.py train --preset base
@@ -6,10 +6,10 @@
     python bench/peers/run.py translate --run runs/x
     python bench/peers/run.py translate --untrained base
 
-Each neighbour is installed from the package registry into a virtual environment of its own and runs in a process of
-its own. The processes take turns: one computes, the others sleep. The first round warms up; of the others the best
-counts for each. Multi30k English-German is read from the folder HEED_DATA names (default ../shared/data). With
-`--save NAME`, the table goes to bench/results/NAME.md, with .json and .png beside it.
+Each peer is installed from the package registry into its own virtual environment and runs in its own process. The
+processes take turns: one computes, the others sleep. The first round is a warm-up; of the others, the best counts for
+each peer. Multi30k English-German is read from the folder in HEED_DATA (default ../shared/data). With `--save NAME`,
+the table also goes to bench/results/NAME.md, .json and .png.
 """
 
 import argparse
@@ -46,7 +46,7 @@ TRANSLATE = [
     Peer("CTranslate2 int8", "ctranslate2", "translate_ctranslate2.py", ("int8",)),
     Peer("HF generate", "transformers", "translate_marian.py"),
 ]
-# Tokens of a batch, updates of a round, rounds: a table takes some minutes on two cores.
+# Tokens per batch, updates per round, rounds: a table takes a few minutes on two cores.
 TRAIN_SIZES = {"tiny": (4_096, 6, 4), "base": (2_048, 1, 3)}
 
 
@@ -55,23 +55,23 @@ def main() -> int:
     verbs = parser.add_subparsers(dest="verb", required=True)
     train = verbs.add_parser("train", help="updates of a training")
     train.add_argument("--preset", choices=list(TRAIN_SIZES), default="tiny")
-    train.add_argument("--batch-tokens", type=int, help="of an update; left out: 4,096 at tiny, 2,048 at base")
+    train.add_argument("--batch-tokens", type=int, help="of an update (default: 4,096 for tiny, 2,048 for base)")
     train.add_argument("--updates", type=int, help="in each round")
     train.add_argument(
-        "--keep-freed-memory", action="store_true", help="for everybody, as `heed train` does for itself"
+        "--keep-freed-memory", action="store_true", help="for all peers, as `heed train` does for itself"
     )
     translate = verbs.add_parser("translate", help="a test set, and one sentence at a time")
     what = translate.add_mutually_exclusive_group(required=True)
     what.add_argument("--run", type=Path, metavar="FOLDER", help="a run folder trained on Multi30k")
-    what.add_argument("--untrained", metavar="PRESET", help="fresh weights of this shape; all write 25 tokens")
-    translate.add_argument("--sentences", type=int, help="of the test set; left out: all")
+    what.add_argument("--untrained", metavar="PRESET", help="fresh weights of this shape; every peer writes 25 tokens")
+    translate.add_argument("--sentences", type=int, help="of the test set (default: all)")
     for verb, peers in ((train, TRAIN), (translate, TRANSLATE)):
-        verb.add_argument("--rounds", type=int, help="after the one that warms up")
+        verb.add_argument("--rounds", type=int, help="after the warm-up round")
         verb.add_argument("--only", metavar="NAME,...", help=f"of {'; '.join(peer.name for peer in peers)}")
         verb.add_argument("--environments", type=Path, default=Path(__file__).parent / ".environments")
         verb.add_argument("--save", metavar="NAME", help="also write bench/results/NAME.md, .json and .png")
     args = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the ordinary way out, on which the peers are ended
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the normal exit, which ends the peers
 
     if not (DATA / "multi30k" / "train.en").exists():
         raise SystemExit(f"{DATA}: no multi30k/train.en; name the folder that has it with HEED_DATA")
@@ -103,7 +103,7 @@ def _translate(args: argparse.Namespace, peers: list[Peer], pythons: dict[Peer, 
 
     job = translation_job(DATA, args.run, args.untrained, args.sentences, folder)
     if args.untrained:
-        # At the length limit it searches a second time, wider, and here everything ends at the limit.
+        # At the length limit this engine searches again with a wider beam, and here everything ends at the limit.
         peers = [peer for peer in peers if "ctranslate2" not in peer.arguments]
     rounds = args.rounds or 3
     with Running(peers, pythons, write_job(job, folder), folder) as running:
@@ -116,13 +116,13 @@ def _translate(args: argparse.Namespace, peers: list[Peer], pythons: dict[Peer, 
 def _chosen(peers: list[Peer], only: str | None) -> list[Peer]:
     if not only:
         return peers
-    # A name may hold a comma, so a part of a name is enough: every peer whose name begins with one of the words.
+    # A name may contain a comma, so match prefixes: every peer whose name begins with one of the words.
     chosen = [peer for peer in peers if any(peer.name.startswith(word.strip()) for word in only.split(","))]
     return chosen or sys.exit(f"--only {only}: no such peer; there are: {'; '.join(peer.name for peer in peers)}")
 
 
 def _public_arguments(args: argparse.Namespace) -> list[str]:
-    """The arguments without what is a matter of the machine: the environments' folder, the run's place."""
+    """Return the arguments without what depends on the machine: the environments' folder and the run's path."""
     words = [w for w in sys.argv[1:] if w not in ("--environments", str(args.environments))]
     return [f"runs/{args.run.name}" if args.verb == "translate" and w == str(args.run) else w for w in words]
 

@@ -1,4 +1,4 @@
-"""Eole by its own training command, stopped between two updates to take turns."""
+"""Train with Eole's own command, paused between two updates to take turns."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ step = Trainer._train_step
 
 
 def step_in_turn(self, batches, *args, **kwargs):
-    # Each target begins with a start symbol, which is not predicted.
+    # Each target begins with a start token, which is not predicted.
     turns.before_update(sum(int(batch["tgtlen"].sum()) - len(batch["tgtlen"]) for batch in batches))
     return step(self, batches, *args, **kwargs)
 

@@ -1,4 +1,4 @@
-"""heed, as `heed train` does it."""
+"""Train with heed as `heed train` does."""
 
 import torch
 from batches import read_batches

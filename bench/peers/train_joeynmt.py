@@ -1,4 +1,4 @@
-"""JoeyNMT by its own training command, stopped between two updates to take turns."""
+"""Train with JoeyNMT's own command, paused between two updates to take turns."""
 
 import json
 import sys

@@ -1,6 +1,6 @@
-"""Hugging Face's MarianMT in a plain loop, AdamW fused; with "smoothed" as second argument, with label smoothing.
+"""Train Hugging Face's MarianMT in a plain loop with fused AdamW.
 
-Without, the loss is the one the model computes itself from `labels`.
+With "smoothed" as second argument, the loss has label smoothing; otherwise the model computes it from `labels`.
 """
 
 import sys

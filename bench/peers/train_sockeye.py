@@ -1,4 +1,4 @@
-"""Sockeye by its own training command, stopped between two updates to take turns."""
+"""Train with Sockeye's own command, paused between two updates to take turns."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What one writes with `torch.nn.Transformer` and its documentation at hand."""
+"""Train `torch.nn.Transformer` in a plain loop, as its documentation suggests."""
 
 import math
 

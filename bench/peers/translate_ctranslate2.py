@@ -1,4 +1,4 @@
-"""CTranslate2, the folder of `heed export --to ctranslate2`; with "int8" as second argument, of 8-bit weights.
+"""Translate with CTranslate2 from `heed export --to ctranslate2`; with "int8" as second argument, with 8-bit weights.
 
 Many sentences: two workers of one thread each, the fastest on two cores. One sentence: one thread or two.
 """
@@ -19,7 +19,7 @@ exact = job["exact_tokens"]
 
 
 def translate(translator, texts, beam):
-    sources = pieces.encode(list(texts), out_type=str)  # without end symbol: the model adds it itself
+    sources = pieces.encode(list(texts), out_type=str)  # without the end token, which the model adds itself
     results = translator.translate_batch(
         sources,
         beam_size=beam,

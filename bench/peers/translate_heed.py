@@ -1,4 +1,4 @@
-"""heed by its public interface; with "ctranslate2" as argument, by that engine; with "int8", in 8 bits."""
+"""Translate with heed's public interface; with "ctranslate2" as argument through that engine, with "int8" in 8 bits."""
 
 import sys
 

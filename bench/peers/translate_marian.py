@@ -1,4 +1,4 @@
-"""Hugging Face `generate`, the folder of `heed export --to huggingface`, in batches of 64 of similar length."""
+"""Translate with Hugging Face `generate` from `heed export --to huggingface`, in batches of 64 of similar length."""
 
 import torch
 from transformers import MarianMTModel, MarianTokenizer
@@ -10,7 +10,7 @@ BATCH = 64
 job = read_job()
 model = MarianMTModel.from_pretrained(job["huggingface"]).eval()
 tokenizer = MarianTokenizer.from_pretrained(job["huggingface"])
-model.generation_config.bad_words_ids = None  # costs time and changes nothing: trained models do not write them
+model.generation_config.bad_words_ids = None  # takes time and changes nothing: trained models do not write these tokens
 model.generation_config.max_length = None
 
 
@@ -31,7 +31,7 @@ def translate(texts, beam):
         written = model.generate(**given, num_beams=beam, early_stopping=beam > 1, **limits(given.input_ids.size(1)))[
             :, 1:
         ]
-        # Short ones are filled up with end symbols, of which the first is theirs.
+        # Short translations are padded with end tokens; only the first one counts.
         ends = written.eq(model.config.eos_token_id)
         tokens += int((~ends).sum() + ends.any(1).sum())
         for i, text in zip(rows, tokenizer.batch_decode(written, skip_special_tokens=True), strict=True):

@@ -1,4 +1,4 @@
-"""The three tasks of everyone who translates. Standard library only."""
+"""The three translation tasks of every peer. Standard library only."""
 
 import statistics
 import time
@@ -7,15 +7,15 @@ from pathlib import Path
 
 from turns import Turns, read_job
 
-# Texts and beam in; translations and the number of tokens written, end symbols counted, out.
+# Takes texts and beam; returns translations and the number of tokens written, including end tokens.
 Translate = Callable[[Sequence[str], int], tuple[list[str], int]]
 
 
 def take_turns(everything: Translate, one: Callable[[int], Translate] | None = None) -> None:
-    """Text to text: making pieces of it and putting them together again is part of the work.
+    """Translate from text to text: tokenising and detokenising are part of the measured work.
 
-    `one(threads)` is for one sentence at a time; whether one thread or two are faster is tried first. Left out: as
-    everything.
+    `one(threads)` translates one sentence at a time; a trial decides between one and two threads. Default:
+    `everything`.
     """
     job = read_job()
     texts = Path(job["sources"]).read_text(encoding="utf-8").splitlines()

@@ -1,7 +1,7 @@
-"""A peer's side of the run: it computes when it is told to, and sleeps meanwhile. Standard library only.
+"""The peer's side of a run: compute when told to, otherwise sleep. Standard library only.
 
-On standard input a line is a task ("" for the only one a peer has); the answer is a line of JSON. What the software
-itself prints goes to standard error, which the driver keeps.
+A line on standard input is a task ("" if the peer has only one); the answer is a line of JSON. Output of the software
+itself goes to standard error, which the driver keeps.
 """
 
 import json
@@ -18,18 +18,18 @@ class Turns:
         os.dup2(2, 1)
 
     def wait(self, **answer: Any) -> str:
-        """Give an answer, and sleep until the next task. With the last one, the process ends."""
+        """Send an answer and sleep until the next task. After the last one, exit."""
         answer["memory"] = _peak_memory()
         self._answers.write(json.dumps(answer) + "\n")
         self._answers.flush()
         task = sys.stdin.readline()
         if not task:
-            os._exit(0)  # without the last validation and checkpoint of a training software
+            os._exit(0)  # skips the final validation and checkpoint of a toolkit
         return task.strip()
 
 
 class UpdateTurns(Turns):
-    """Turns of some updates each. `before_update` is called between two updates, wherever a training has that place."""
+    """Take turns of several updates each. The training calls `before_update` between two updates."""
 
     def __init__(self, per_round: int) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class UpdateTurns(Turns):
         self._began = 0.0
 
     def before_update(self, n_tokens: int) -> None:
-        """`n_tokens` are the target tokens of the batch that comes now, the end symbol counted, padding not."""
+        """Count `n_tokens`, the target tokens of the next batch, including end tokens but not padding."""
         if self._updates % self._per_round == 0:
             seconds = time.perf_counter() - self._began
             self.wait(**({"seconds": seconds, "tokens": self._tokens} if self._updates else {}))
@@ -49,12 +49,12 @@ class UpdateTurns(Turns):
 
 
 def _peak_memory() -> int:
-    """Bytes this program has had at most. (getrusage would also count what the driver had when it started us.)"""
+    """Return the peak memory of this process in bytes. (getrusage would include the driver's at the fork.)"""
     lines = Path("/proc/self/status").read_text().splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
 
 
 def read_job() -> dict[str, Any]:
-    """What the driver wrote for all peers."""
+    """Read the job that the driver wrote for all peers."""
     job: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     return job

@@ -1,4 +1,4 @@
-"""The numbers of docs/cluster.md, from its formula; and the formula, from counting what PyTorch multiplies."""
+"""Recompute the numbers of docs/cluster.md and bench/NOTES.md, and check their formula against PyTorch's own count."""
 
 import re
 import runpy
@@ -16,7 +16,7 @@ from heed.vocabulary import Vocabulary
 from tests.conftest import small_batch, small_config
 from tests.distributed.conftest import ROOT
 
-TEXT = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+TEXT = "".join((ROOT / name).read_text(encoding="utf-8") for name in ("docs/cluster.md", "bench/NOTES.md"))
 BENCH = runpy.run_path(str(ROOT / "bench" / "cluster.py"))
 flops_per_token, seconds = BENCH["flops_per_token"], BENCH["seconds"]
 
@@ -79,8 +79,9 @@ def test_thirty_six_million_pairs(name: str, steps: int, epochs: str) -> None:
 
 def test_an_update_of_big() -> None:
     model = preset("big").model
-    assert "42 ms" in TEXT
+    prose = " ".join(TEXT.split())
+    assert "42 ms" in prose
     assert round(1e3 * seconds(25_000 * flops_per_token(model, 32_000, 35), 8, 312e12, 0.3)) == 42
     n_parameters = count_parameters(model, Vocabulary(32_000))
-    assert "1.5 GB" in TEXT and round(2 * 7 / 8 * 4 * n_parameters / 1e9, 1) == 1.5
-    assert "3.4 GB for `big`" in TEXT and round(16 * count_parameters(model, Vocabulary(37_000)) / 1e9, 1) == 3.4
+    assert "1.5 GB" in prose and round(2 * 7 / 8 * 4 * n_parameters / 1e9, 1) == 1.5
+    assert "3.4 GB for `big`" in prose and round(16 * count_parameters(model, Vocabulary(37_000)) / 1e9, 1) == 3.4
