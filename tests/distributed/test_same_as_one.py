@@ -61,6 +61,18 @@ def test_many_processes_equal_one(whole: Whole, n: int, kind: list[str]) -> None
     assert_same_scores(many, one)
 
 
+TECHNIQUES = [
+    *("--set", "text.bpe_dropout=0.2", "--set", "train.noise=0.5"),
+    *("--set", "train.consistency=3", "--set", "train.cutoff=0.1"),
+]
+
+
+def test_many_processes_equal_one_with_other_pieces_noise_and_two_views(whole: Whole) -> None:
+    one, two = (whole(n, *TECHNIQUES, exact=True) for n in (1, 2))
+    for step in (2, 4, 6):
+        assert_close(two, one, step)
+
+
 def test_in_float32_they_differ_as_much_as_another_order_of_sums(whole: Whole) -> None:
     """One process that cuts its batches otherwise is the measure: the same sums, in another order."""
     slow = ["--set", "train.learning_rate_factor=1e-3"]  # or Adam would make much of little

@@ -60,15 +60,22 @@ def test_what_on_step_raises_ends_the_training_which_can_go_on(config: heed.Conf
     assert seen == [3, 4]
 
 
+TECHNIQUES = {"consistency": 3.0, "cutoff": 0.1, "noise": 0.5}
+
+
 @pytest.mark.parametrize("lanes", [1, 2])
-def test_with_two_threads_a_resumed_run_is_the_same_run(config: heed.Config, tmp_path: Path, lanes: int) -> None:
+@pytest.mark.parametrize("more", [{}, TECHNIQUES], ids=["plain", "techniques"])
+def test_with_two_threads_a_resumed_run_is_the_same_run(
+    config: heed.Config, tmp_path: Path, lanes: int, more: dict[str, float]
+) -> None:
     """Byte for byte; the tests of the command run with one thread."""
 
     def stop(step: int, result: object) -> None:
         if step == 3:
             raise KeyError("enough")
 
-    config = replace(config, train=replace(config.train, save_every=2, lanes=lanes))
+    text = replace(config.text, bpe_dropout=0.2 if more else 0.0)
+    config = replace(config, text=text, train=replace(config.train, save_every=2, lanes=lanes, **more))
     torch.set_num_threads(2)
     try:
         whole = heed.train(config, tmp_path / "whole", quiet=True).path
