@@ -177,15 +177,15 @@ class CompiledTransformer:
 def _layer_weights(layer: DecoderLayer) -> DecoderLayerWeights:
     own, cross, feed_forward = layer.self_attention, layer.cross_attention, layer.feed_forward
     return DecoderLayerWeights(
-        own_qkv=_weight(own.w_q, own.w_k, own.w_v),
-        own_out=_weight(own.w_o),
+        self_qkv=_weight(own.w_q, own.w_k, own.w_v),
+        self_out=_weight(own.w_o),
         cross_q=_weight(cross.w_q),
         cross_out=_weight(cross.w_o),
         w_1=_weight(feed_forward.w_1),
         w_2=_weight(feed_forward.w_2),
         b_1=feed_forward.w_1.bias,
         b_2=feed_forward.w_2.bias,
-        own_norm=layer.self_attention_residual.norm,
+        self_norm=layer.self_attention_residual.norm,
         cross_norm=layer.cross_attention_residual.norm,
         feed_forward_norm=layer.feed_forward_residual.norm,
     )

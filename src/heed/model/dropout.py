@@ -94,7 +94,7 @@ class Dropout(nn.Module):
         """Drop elements of x by the seeds of its rows; without seeds, none."""
         if not self.training or self.p == 0 or seeds is None:
             return x
-        if residual.is_for(x):
+        if residual.supports(x):
             return residual.dropout(x, Mask(seeds, self.site, self.p))
         dropped = round(self.p * PROBABILITY_LEVELS)
         keep, scale = (

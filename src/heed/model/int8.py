@@ -68,7 +68,7 @@ class Int8Linear(nn.Module):
         return int8.Int8Weight(self.codes_OI, self.scale_O)
 
     def forward(self, x: Tensor) -> Tensor:
-        y_RO = int8.int8_product(x.flatten(0, -2), self._packed, self.bias)
+        y_RO = int8.int8_linear(x.flatten(0, -2), self._packed, self.bias)
         return y_RO.view(*x.shape[:-1], y_RO.size(1))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heed.config import ModelConfig
-from heed.kernels.varlen import LANES, MAX_POSITIONS
+from heed.kernels.varlen import MAX_POSITIONS, MAX_VECTOR_WIDTH
 
 
 def count_parameters(config: ModelConfig, vocab_size: int) -> int:
@@ -26,7 +26,7 @@ def kept_floats(config: ModelConfig, length: int) -> int:
     mask = d // 4 if config.dropout else 0  # one byte each
     residual = 2 * d + mask  # the sum that is normalised, and what comes of it
     # PyTorch's kernel, for longer sentences, makes the weights again.
-    weights = config.h * -(-length // LANES) * LANES if length <= MAX_POSITIONS else 0
+    weights = config.h * -(-length // MAX_VECTOR_WIDTH) * MAX_VECTOR_WIDTH if length <= MAX_POSITIONS else 0
     attention = 2 * a + 2 * c + weights + residual  # queries, keys, values, context
     feed_forward = config.d_ff + residual
     encoder = config.encoder_layers * (attention + feed_forward)
