@@ -329,7 +329,7 @@ def test_a_trace_says_why_a_candidate_was_dropped(translator):
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_a_deadline(translator, method):
-    with pytest.raises(DecodeError, match="the search did not finish within its time"):
+    with pytest.raises(DecodeError, match="the search did not finish before its deadline"):
         translator.translate(TEXTS, seconds=0.0, **method)
     assert translator.translate(TEXTS, seconds=600, **method) == translator.translate(TEXTS, **method)
 

@@ -242,5 +242,5 @@ def test_a_model_with_anything_unknown_is_left_to_pytorch(model, change, reason)
     assert reason_not_compiled(model) is None
     change(model)
     assert reason_not_compiled(model) == reason
-    with pytest.raises(ValueError, match="not a model for the C decoder"):
+    with pytest.raises(ValueError, match="the C decoder does not implement this model"):
         CompiledTransformer(model)

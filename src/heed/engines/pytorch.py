@@ -16,7 +16,7 @@ from heed.data.batch import batch_of_ids, pad
 from heed.data.batching import cut_by_budget
 from heed.decode.beam import beam_search
 from heed.decode.greedy import greedy_search
-from heed.decode.model_step import ModelStep, Searchable
+from heed.decode.model_step import ModelStep
 from heed.decode.prefix import ForcedPrefix
 from heed.decode.sampling import sample
 from heed.decode.search import Candidate, Constraint, Hypothesis, Task, Trace
@@ -24,7 +24,7 @@ from heed.engines.threads import map_batches
 from heed.errors import DecodeError
 from heed.model.compiled import CompiledTransformer, Snapshot, reason_not_compiled
 from heed.model.int8 import check_int8, quantized
-from heed.model.interface import SequenceModel
+from heed.model.interface import Searchable, SequenceModel
 from heed.model.transformer import AttentionWeights, Transformer
 from heed.options import SearchOptions
 from heed.run import RunFolder
@@ -245,7 +245,7 @@ class PyTorchEngine:
 
 
 def _are_of(snapshots: list[Snapshot], models: list[SequenceModel]) -> bool:
-    return len(snapshots) == len(models) and all(map(Snapshot.is_of, snapshots, models))
+    return len(snapshots) == len(models) and all(map(Snapshot.matches, snapshots, models))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from heed.symbols import PAD
 
 
 class SharedEmbedding(nn.Module):
-    """One matrix three ways: source embedding, target embedding, and the projection before the softmax."""
+    """One matrix used three times: source embedding, target embedding, and projection before the softmax."""
 
     def __init__(self, vocab_size: int, d_model: int) -> None:
         super().__init__()
@@ -19,10 +19,10 @@ class SharedEmbedding(nn.Module):
         nn.init.normal_(self.weight, std=d_model**-0.5)
 
     def forward(self, ids_BL: Tensor) -> Tensor:
-        """Embeddings times √d_model. PAD is the zero vector, hence so is the start of decoding."""
+        """Return the embeddings times √d_model. PAD, and so the start of decoding, is the zero vector."""
         x_BLD = F.embedding(ids_BL, self.weight) * self.scale
         return x_BLD.masked_fill(ids_BL.eq(PAD).unsqueeze(-1), 0.0)
 
     def logits(self, x_BLD: Tensor) -> Tensor:
-        """Linear transformation before the softmax, without bias: logits_BLV."""
+        """Return logits_BLV: the linear transformation before the softmax, without bias."""
         return F.linear(x_BLD, self.weight)

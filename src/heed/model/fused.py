@@ -1,4 +1,4 @@
-"""Formulas of the layers that have a fused C kernel: the formula in PyTorch, and the kernel where it applies."""
+"""Formulas that have a fused C kernel: each function uses the kernel where it applies, and PyTorch elsewhere."""
 
 import torch.nn.functional as F
 from torch import Tensor, nn
