@@ -1,7 +1,7 @@
-"""The special symbols of every vocabulary, defined here and nowhere else.
+"""The ids of the special tokens of every vocabulary, defined only here.
 
-There is no start symbol: decoding starts from PAD, which embeds to the zero vector, as in the authors' code. UNK
-exists because sentencepiece insists on one; with bytes to fall back on, nothing is ever unknown.
+There is no start token: decoding starts from PAD, whose embedding is the zero vector, as in the authors' code. UNK
+exists because sentencepiece requires it; with byte fallback, nothing is ever unknown.
 """
 
 PAD, EOS, UNK = 0, 1, 2

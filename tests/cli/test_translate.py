@@ -473,7 +473,7 @@ def test_different_vocabularies_cannot_vote(trained: Trained, copy: Path, source
 
     (copy / "tokenizer.model").write_bytes(Tokenizer.learn(["v w x y z"] * 9, 300).model)
     done = heed("translate", "--model", trained.path, "--model", copy, given=source.read_bytes())
-    refused(done, f"{trained.path} and {copy} have different vocabularies and cannot vote together")
+    refused(done, f"{trained.path} and {copy} have different vocabularies and cannot be an ensemble")
 
 
 def test_what_is_read_is_not_written_over(trained: Trained, tmp_path: Path) -> None:

@@ -156,9 +156,9 @@ def test_while_another_process_makes_the_export(trained: Trained, cache: Path) -
 
 
 BEYOND: dict[str, tuple[list[str], str]] = {
-    "sampling": (["--sample"], "it would draw other samples"),
+    "sampling": (["--sample"], "its random samples differ from torch's"),
     "prefixes": (["--prefixes"], "it does not force prefixes piece by piece"),
-    "ensemble": (["--model"], "it has no ensembles"),
+    "ensemble": (["--model"], "it does not support ensembles"),
 }
 
 

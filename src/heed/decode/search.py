@@ -92,7 +92,10 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A continuation that a step considered. Search knows ids only; `translation.TracedCandidate` has the piece's text."""
+    """A continuation that a step considered.
+
+    Search knows only ids. `translation.TracedCandidate` is the same with the text of the token.
+    """
 
     parent: int  # index among the kept candidates of the previous step
     token: int
