@@ -228,14 +228,14 @@ def test_reprs_are_short(translator):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_progress_counts_texts(translator, threads):
     long = "the quick brown fox jumps over the lazy dog. " * 12  # in parts, but one text
-    texts, told = [*TEXTS, long, *TEXTS], []
+    texts, calls = [*TEXTS, long, *TEXTS], []
     torch.set_num_threads(threads)
     try:
-        translator.translate(texts, beam=2, progress=lambda done, total: told.append((done, total)))
+        translator.translate(texts, beam=2, progress=lambda done, total: calls.append((done, total)))
     finally:
         torch.set_num_threads(1)
-    done = [one for one, _ in told]
-    assert len(told) > 2 and {total for _, total in told} == {len(texts)}
+    done = [one for one, _ in calls]
+    assert len(calls) > 2 and {total for _, total in calls} == {len(texts)}
     assert done == sorted(done) and done[0] >= 4 and done[-1] == len(texts)  # four texts are blank
 
 

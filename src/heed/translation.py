@@ -206,15 +206,15 @@ def check_prefixes(prefixes: Sequence[Sequence[int]], limit: int, first_number: 
             )
 
 
-def best_of(several: list[Translation], weights: str) -> Translation:
+def best_of(n_best: list[Translation], weights: str) -> Translation:
     """Return the first of the n best, with all of them as alternatives. `weights` names the checkpoint in messages.
 
     Raises:
         DecodeError: there is none, or a score is not finite.
     """
-    if not several or not all(math.isfinite(one.log_probability) for one in several):
+    if not n_best or not all(math.isfinite(one.log_probability) for one in n_best):
         raise not_finite(weights)
-    return replace(several[0], alternatives=tuple(several)) if len(several) > 1 else several[0]
+    return replace(n_best[0], alternatives=tuple(n_best)) if len(n_best) > 1 else n_best[0]
 
 
 def not_finite(weights: str) -> DecodeError:
@@ -241,7 +241,7 @@ def _join(parts: list[Part], translations: list[Translation]) -> Translation:
     ranked = [[one.alternatives[rank] for one in translations] for rank in range(n_all)]
     cuts = tuple(part.cut for part in parts[:-1])
     whole = _concatenate(translations, cuts)
-    return replace(whole, alternatives=tuple(_concatenate(these, cuts) for these in ranked))
+    return replace(whole, alternatives=tuple(_concatenate(translations, cuts) for translations in ranked))
 
 
 def _concatenate(parts: list[Translation], cuts: tuple[str, ...]) -> Translation:

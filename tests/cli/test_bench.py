@@ -153,10 +153,10 @@ def test_preparing(corpus: Path) -> None:
 
 
 def test_sides_take_turns_after_a_warm_up_round() -> None:
-    order, told = [], []
-    seconds = in_turns({name: lambda name=name: order.append(name) for name in "ab"}, 2, told.append)  # type: ignore[misc]
+    order, progress = [], []
+    seconds = in_turns({name: lambda name=name: order.append(name) for name in "ab"}, 2, progress.append)  # type: ignore[misc]
     assert order == ["a", "b"] * 3
-    assert told == [1, 2, 3, 4, 5, 6]
+    assert progress == [1, 2, 3, 4, 5, 6]
     assert {name: len(taken) for name, taken in seconds.items()} == {"a": 2, "b": 2}
 
 

@@ -173,7 +173,7 @@ def test_tokens_that_are_never_written(token: int, tokenizer: Tokenizer, tmp_pat
 
 
 def test_no_input_is_cut(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    """CTranslate2 cuts at 1,024 pieces unless told otherwise."""
+    """CTranslate2 cuts at 1,024 pieces by default."""
     model = random_model(tokenizer, max_length=1200)
     text = "dog " * 1024 + "fox " * 150
     assert len(tokenizer.encode_ids([text])[0]) == 1174
@@ -260,29 +260,29 @@ def test_one_export_for_every_copy_of_a_run(copy: Path, cache: Path, tmp_path: P
     assert made(cache) == before and len(before) == 1
 
 
-def damage(folder: Path) -> None:
+def flip_a_bit(folder: Path) -> None:
     content = bytearray((folder / "model.bin").read_bytes())
     content[len(content) // 2] ^= 1
     (folder / "model.bin").write_bytes(content)
 
 
 @pytest.mark.parametrize(
-    "harm",
+    "damage",
     [
-        damage,
+        flip_a_bit,
         lambda folder: (folder / "manifest.json").unlink(),
         lambda folder: (folder / "shared_vocabulary.json").unlink(),
         lambda folder: (folder / "manifest.json").write_text("{}"),
     ],
     ids=["a flipped bit", "no manifest", "a file gone", "another manifest"],
 )
-def test_made_once_and_again_when_damaged(copy: Path, cache: Path, harm: Callable[[Path], None]) -> None:
+def test_made_once_and_again_when_damaged(copy: Path, cache: Path, damage: Callable[[Path], None]) -> None:
     expected = [one.text for one in open_exported(copy).translate(letters(3, 5))]
     first = made(cache)
     open_exported(copy)
     assert made(cache) == first
     (folder,) = exports(cache)
-    harm(folder)
+    damage(folder)
     assert [one.text for one in open_exported(copy).translate(letters(3, 5))] == expected
     again = made(cache)
     assert again.keys() == first.keys()  # replaced, and nothing else left behind
@@ -326,7 +326,7 @@ def other_vocabulary(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "harm",
+    "damage",
     [
         lambda folder: (folder / "model.bin").write_bytes(b""),
         lambda folder: (folder / "model.bin").write_bytes((folder / "model.bin").read_bytes()[:5000]),
@@ -338,10 +338,10 @@ def other_vocabulary(folder: Path) -> None:
     ],
     ids=["empty", "cut", "zeros", "no config", "no vocabulary", "numbers", "another vocabulary"],
 )
-def test_damage_with_correct_checksums_is_reported(copy: Path, cache: Path, harm: Callable[[Path], None]) -> None:
+def test_damage_with_correct_checksums_is_reported(copy: Path, cache: Path, damage: Callable[[Path], None]) -> None:
     open_exported(copy)
     (folder,) = exports(cache)
-    harm(folder)
+    damage(folder)
     sign_export(folder)
     with pytest.raises(CheckpointError, match=f"{folder}: CTranslate2 cannot use it .* delete the folder"):
         open_exported(copy).translate(letters(3, 5))
@@ -393,9 +393,9 @@ def test_two_processes_do_not_export_at_once(copy: Path, cache: Path) -> None:
     open_exported(copy)
     (folder,) = exports(cache)
     shutil.rmtree(folder)
-    beside = folder.with_name(f".{folder.name}.new")
-    beside.mkdir()
-    with FolderLock.acquire(beside), pytest.raises(CheckpointError, match="another process is making it"):
+    unfinished = folder.with_name(f".{folder.name}.new")
+    unfinished.mkdir()
+    with FolderLock.acquire(unfinished), pytest.raises(CheckpointError, match="another process is making it"):
         open_exported(copy)
     open_exported(copy)
     assert exports(cache) == [folder]

@@ -228,8 +228,8 @@ def another_class(model):
     ("change", "reason"),
     [
         (bias, "decoder.1.self_attention: a bias in w_q is not implemented in C"),
-        (hook, "decoder.0.cross_attention: it has a hook or a forward method of its own"),
-        (other_forward, "decoder.0.feed_forward: it has a hook or a forward method of its own"),
+        (hook, "decoder.0.cross_attention: it has a hook or its own forward method"),
+        (other_forward, "decoder.0.feed_forward: it has a hook or its own forward method"),
         (other_module, "decoder.0.self_attention.w_o: a Scaled is not implemented in C"),
         (more_parameters, "decoder.0.self_attention: relative is not implemented in C"),
         (other_field, "model.span = 7 is not implemented in C"),

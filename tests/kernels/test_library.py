@@ -14,7 +14,7 @@ import pytest
 from heed.kernels.library import cache_name
 
 SHOW = "from heed.kernels.library import library; found = library(); print(found._name if found else None)"
-NOBODY = 65534  # as a user of its own
+NOBODY = 65534  # another user
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 

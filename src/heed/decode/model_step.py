@@ -71,8 +71,8 @@ class ModelStep:
 def _mask(allowed: Allowed, logits_BWV: Tensor) -> Tensor:
     """Return allowed_BWV as booleans."""
     mask = np.ones(tuple(logits_BWV.shape), dtype=bool)
-    for b, several in enumerate(allowed):
-        for w, tokens in enumerate(several):
+    for b, hypotheses in enumerate(allowed):
+        for w, tokens in enumerate(hypotheses):
             if tokens is not None:
                 mask[b, w] = False
                 mask[b, w, tokens] = True

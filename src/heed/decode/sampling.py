@@ -55,14 +55,14 @@ def sample(
             newest_BW, active_BW, parents_BW = newest_BW[rows_B], active_BW[rows_B], parents_BW[rows_B]
             state = state.select(rows_B, parents_BW)
         constrained.advance(rows_B, parents_BW, newest_BW, np.where(active_BW, 0.0, -math.inf))
-    return [sorted(several, key=lambda one: -one.score) for several in results]
+    return [sorted(hypotheses, key=lambda one: -one.score) for hypotheses in results]
 
 
 def _offered(logprobs_BWV: Floats, never: tuple[int, ...], allowed: Allowed | None) -> Floats:
     """Set the log-probabilities of tokens that may not come next to -inf, in place."""
     logprobs_BWV[..., list(never)] = -math.inf
-    for b, several in enumerate(allowed or ()):
-        for w, tokens in enumerate(several):
+    for b, hypotheses in enumerate(allowed or ()):
+        for w, tokens in enumerate(hypotheses):
             if tokens is not None:
                 kept = logprobs_BWV[b, w, tokens]
                 logprobs_BWV[b, w] = -math.inf

@@ -163,10 +163,10 @@ class Constrained:
         if constraint is None:
             return None
         allowed = [
-            [_NO_TOKENS if one is _IMPOSSIBLE else constraint.allowed(one) for one in several]
-            for several in self._states
+            [_NO_TOKENS if state is _IMPOSSIBLE else constraint.allowed(state) for state in states]
+            for states in self._states
         ]
-        return allowed if any(one is not None for several in allowed for one in several) else None
+        return allowed if any(tokens is not None for hypotheses in allowed for tokens in hypotheses) else None
 
     def advance(self, rows_B: Ints, parents_BW: Ints, tokens_BW: Ints, live_BW: Floats) -> None:
         """Advance each state: hypothesis w of sentence b continues parent `parents_BW[b, w]` with `tokens_BW[b, w]`."""

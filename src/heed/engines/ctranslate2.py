@@ -109,7 +109,7 @@ class CTranslate2Engine:
         self, texts: Sequence[str], numbers: Sequence[int], options: SearchOptions, on_done: Callable[[list[int]], None]
     ) -> list[Translation]:
         ids = self.tokenizer.encode_ids(texts)
-        sources = [[self._pieces[i] for i in one] for one in ids]
+        sources = [[self._pieces[i] for i in text_ids] for text_ids in ids]
         with self._naming_the_folder():
             return self._translate_pieces(sources, options, lambda i: on_done([numbers[i]]))
 
@@ -216,12 +216,12 @@ class CTranslate2Engine:
     def _translation(self, source: list[str], hypotheses: list[_Hypothesis], n_best: int) -> Translation:
         """Return the `n_best` as a translation; unfinished hypotheses count only if finished ones are too few."""
         best = sorted(hypotheses, key=lambda one: (not one.finished, -one.score))[:n_best]
-        several = []
+        translations = []
         for pieces, log_probability, score, finished in sorted(best, key=lambda one: -one.score):
             pieces = pieces[:-1] if finished else pieces
             text = self.tokenizer.decode([self._ids[piece] for piece in pieces])
-            several.append(Translation(text, score, log_probability, pieces, source, finished))
-        return best_of(several, self._weights)
+            translations.append(Translation(text, score, log_probability, pieces, source, finished))
+        return best_of(translations, self._weights)
 
 
 def _dropped_may_be_n_best(hypotheses: list[_Hypothesis], longest: int, alpha: float, n_best: int) -> bool:

@@ -34,7 +34,7 @@ def open_ctranslate2(paths: Sequence[Path], checkpoint: str = "best", int8: bool
     """Open the export of a run folder, made on first use. Torch is imported only to make one.
 
     Raises:
-        ConfigError: CTranslate2 is not installed, or several models are asked for.
+        ConfigError: CTranslate2 is not installed, or there is more than one model.
         CheckpointError: the run folder is missing or damaged, or another process is making the export.
         DecodeError: the weights are not finite.
     """

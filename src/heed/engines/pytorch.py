@@ -72,9 +72,9 @@ class PyTorchEngine:
 
     def __repr__(self) -> str:
         config = self.models[0].config
-        several = f"{len(self.models)} models" if len(self.models) > 1 else "1 model"
+        models = f"{len(self.models)} models" if len(self.models) > 1 else "1 model"
         return (
-            f"torch, {several}, {config.encoder_layers}+{config.decoder_layers} layers of width {config.d_model}, "
+            f"torch, {models}, {config.encoder_layers}+{config.decoder_layers} layers of width {config.d_model}, "
             f"vocabulary of {len(self.tokenizer):,}, {self.device}{', int8' if self.int8 else ''}"
         )
 
@@ -111,11 +111,11 @@ class PyTorchEngine:
         n_threads = torch.get_num_threads() if self.device.type == "cpu" else 1
         batches = self._batches(request, n_threads)
         found: dict[int, Translation] = {}
-        several = map_batches(
+        results = map_batches(
             *(partial(self._search, step, request), batches, n_threads),
             all_cores_if_single=self.models[0].config.d_model > _MAX_ONE_CORE_D_MODEL,
         )
-        for rows, translations in zip(batches, several, strict=True):
+        for rows, translations in zip(batches, results, strict=True):
             found.update(zip(rows, translations, strict=True))
             on_done([numbers[i] for i in rows])
         return [found[i] for i in range(len(texts))]
@@ -174,7 +174,7 @@ class PyTorchEngine:
         source_pieces, traced = self.tokenizer.pieces(source), None
         if trace is not None:
             traced = SearchTrace(tuple(tuple(map(self._traced, step)) for step in trace.steps))
-        several = [
+        translations = [
             Translation(
                 self.tokenizer.decode(one.ids),
                 one.score,
@@ -188,11 +188,11 @@ class PyTorchEngine:
             )
             for one in hypotheses
         ]
-        return best_of(several, self._weights)
+        return best_of(translations, self._weights)
 
-    def _traced(self, one: Candidate) -> TracedCandidate:
-        (piece,) = self.tokenizer.pieces([one.token])
-        return TracedCandidate(one.parent, piece, one.log_probability, one.score, one.fate)
+    def _traced(self, given: Candidate) -> TracedCandidate:
+        (piece,) = self.tokenizer.pieces([given.token])
+        return TracedCandidate(given.parent, piece, given.log_probability, given.score, given.fate)
 
     def _attention(self, source: list[int], target: list[int]) -> Attention:
         """Return the attention weights of the first model for this pair."""

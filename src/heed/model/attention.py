@@ -64,7 +64,7 @@ class MultiHeadAttention(nn.Module):
         return self._split_heads(self.w_k(attended)), self._split_heads(self.w_v(attended))
 
     def forward(self, x: Tensor, keys_values: tuple[Tensor, Tensor], attend: Attend) -> Tensor:
-        """Attend from each position of x."""
+        """Return the output of attention for each position of x."""
         context = attend(self._split_heads(self.w_q(x)), *keys_values)
         y: Tensor = self.w_o(context.transpose(-3, -2).flatten(-2))
         return y

@@ -8,7 +8,7 @@ KINDS: dict[str, type[SequenceModel]] = {"transformer": Transformer}
 
 
 def model_class(config: ModelConfig) -> type[SequenceModel]:
-    """Return the class of the models that a config describes; its static methods tell their size."""
+    """Return the class of the models that a config describes; its static methods compute their size."""
     return KINDS[config.kind]
 
 

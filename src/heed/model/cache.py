@@ -122,9 +122,7 @@ class DecoderState:
 
     source: Source
     cache: KVCache
-    mask_BWM: Tensor | None = (
-        None  # added to scores: 0 for a hypothesis's own past, else -inf; None: all slots are its own
-    )
+    mask_BWM: Tensor | None = None  # added to scores: 0 for a hypothesis's own past, else -inf; None: all is its past
     position: int = 0  # of the next token
 
     @staticmethod

@@ -129,7 +129,7 @@ def _fault(module: nn.Module) -> str | None:
         return f"a {type(module).__name__} is not implemented in C"
     hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks)
     if any(hooks) or "forward" in vars(module):
-        return "it has a hook or a forward method of its own"
+        return "it has a hook or its own forward method"
     parts = {name for group in (module._modules, module._parameters, module._buffers) for name in group}
     if unknown := parts - known if type(module) is not nn.ModuleList else set():
         return f"{sorted(unknown)[0]} is not implemented in C"

@@ -40,7 +40,7 @@ def check_int8(models: Sequence[SequenceModel] = ()) -> None:
         reason, remedy = "there is no C compiler that can build them", "install one, such as gcc"
     raise ConfigError(
         f"8-bit weights with torch need heed's C kernels, but {reason}; {remedy}, leave out --int8 (int8=True), or use "
-        "--engine ctranslate2, which has 8-bit products of its own"
+        "--engine ctranslate2, which has its own 8-bit kernels"
     )
 
 

@@ -88,7 +88,7 @@ class SequenceModel(nn.Module, Searchable):
         return []
 
     def compile_layers(self) -> None:
-        """Put every block through torch.compile."""
+        """Compile every block with torch.compile."""
         for block in self.blocks():
             block.module.compile(dynamic=True)
 
