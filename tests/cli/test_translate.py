@@ -496,7 +496,7 @@ def test_evaluation_refuses_the_same(trained: Trained, source: Path, capsys: pyt
 def test_a_prefix_longer_than_the_models_limit(trained: Trained, source: Path, tmp_path: Path) -> None:
     prefixes = write_lines(tmp_path / "prefixes", ["a", "", "a b " * 9_000, *[""] * 5])
     done = heed("translate", "--model", trained.path, "--input", source, "--prefixes", prefixes)
-    refused(done, "the prefix of text 3 has 18,000 pieces, the model's limit is 60; shorten it")
+    refused(done, "the prefix of text 3 has 18,000 pieces, but the model's limit is 60; shorten it")
 
 
 @pytest.mark.parametrize(

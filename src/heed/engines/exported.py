@@ -126,5 +126,5 @@ def _export(folder: Path, path: Path, checkpoint: str, origin: dict[str, Any], i
         lock.release()
     except OSError as error:
         raise CheckpointError(
-            f"{folder.parent}: cannot be written ({error.strerror}); free it, or set XDG_CACHE_HOME to another folder"
+            f"{folder.parent}: cannot be written ({error.strerror}); make it a writable folder, or set XDG_CACHE_HOME"
         ) from error
