@@ -153,7 +153,7 @@ def _cached(folder: Path, name: str) -> Path | None:
 
 
 def _store(compiled: Path, folder: Path, name: str) -> Path | None:
-    """Copy a library into the cache atomically and return its path; None: that is not possible."""
+    """Copy a library into the cache atomically and return its path; None: the cache cannot be written."""
     content = compiled.read_bytes()
     path = _path(folder, name, content)
     try:
