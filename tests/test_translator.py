@@ -1,4 +1,4 @@
-"""Texts to translations: laws that hold for any weights, checked on random ones in float64."""
+"""Laws of translating that hold for any weights, checked with random ones in float64."""
 
 import copy
 import json
@@ -37,7 +37,7 @@ TEXTS = [
 
 @pytest.fixture(params=[1, 2], ids=["1 thread", "2 threads"])
 def threads(request):
-    """With several threads, batches are translated side by side, each in a thread of its own."""
+    """With several threads, batches are translated in parallel, one per thread."""
     before = torch.get_num_threads()
     torch.set_num_threads(request.param)
     yield
@@ -92,7 +92,7 @@ def test_blank_texts_stay_blank(translator, method):
 @pytest.mark.parametrize("method", [{"beam": 4}, {"sampling": Sampling(seed=4)}], ids=str)
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
 def test_search_score_is_forced_decoding_score(tokenizer, positions, method):
-    """Each hypothesis of a cached, shared-memory, batched search against one plain pass of the model."""
+    """Compare each hypothesis of a batched search with KV cache with one plain pass of the model."""
     translator = make_translator(tokenizer, positions=positions)
     (model,) = translator.models
     for text, found in zip(TEXTS, translator.translate(TEXTS, n_best=4, **method), strict=True):
@@ -109,8 +109,8 @@ def test_search_score_is_forced_decoding_score(tokenizer, positions, method):
             assert one.score == pytest.approx(expected / ((5 + len(gold)) / 6) ** 0.6, abs=1e-5)
 
 
-def test_score_is_the_probability_of_each_piece_multiplied(translator):
-    """`score` (batched, padded) against the model run on one pair at a time."""
+def test_score_is_the_product_of_the_pieces_probabilities(translator):
+    """Compare `score`, batched and padded, with the model run on one pair at a time."""
     sources, targets = ["the quick brown fox", "dog", "fox"], ["der", "der schnelle braune Fuchs springt", ""]
     (model,) = translator.models
     for source, target, found in zip(sources, targets, translator.score(sources, targets), strict=True):
@@ -190,8 +190,8 @@ def test_attention_has_every_head_and_sums_to_one(translator):
     assert translator.translate(["dog"])[0].attention is None
 
 
-def test_a_column_of_the_decoders_attention_is_the_piece_before(translator):
-    """Step t reads what was written before it, and nothing later: no weight right of the diagonal."""
+def test_a_column_of_the_decoders_attention_is_the_previous_piece(translator):
+    """Step t attends to nothing later: no weight right of the diagonal."""
     (found,) = translator.translate(["the quick brown fox"], attention=True)
     attention = found.attention
     assert attention.target_inputs == ["<s>", *found.pieces]
@@ -226,20 +226,20 @@ def test_reprs_are_short(translator):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_progress_is_told_in_texts(translator, threads):
+def test_progress_counts_texts(translator, threads):
     long = "the quick brown fox jumps over the lazy dog. " * 12  # in parts, but one text
-    texts, told = [*TEXTS, long, *TEXTS], []
+    texts, calls = [*TEXTS, long, *TEXTS], []
     torch.set_num_threads(threads)
     try:
-        translator.translate(texts, beam=2, progress=lambda done, total: told.append((done, total)))
+        translator.translate(texts, beam=2, progress=lambda done, total: calls.append((done, total)))
     finally:
         torch.set_num_threads(1)
-    done = [one for one, _ in told]
-    assert len(told) > 2 and {total for _, total in told} == {len(texts)}
+    done = [one for one, _ in calls]
+    assert len(calls) > 2 and {total for _, total in calls} == {len(texts)}
     assert done == sorted(done) and done[0] >= 4 and done[-1] == len(texts)  # four texts are blank
 
 
-def test_what_progress_raises_ends_the_translation(translator):
+def test_an_exception_in_progress_ends_the_translation(translator):
     def stop(done, total):
         raise KeyboardInterrupt
 
@@ -248,13 +248,13 @@ def test_what_progress_raises_ends_the_translation(translator):
     assert len(translator.translate(TEXTS)) == len(TEXTS)
 
 
-# --- what a search tells ----------------------------------------------------------------------------------
+# --- what a search returns --------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_each_pieces_log_probability(translator, method):
-    """They are those of a plain pass of the model over the finished translation, and their sum is the whole's."""
+    """They equal those of a plain pass over the finished translation, and add up to its log-probability."""
     (model,) = translator.models
     for text, found in zip(TEXTS, translator.translate(TEXTS, **method), strict=True):
         assert sum(found.log_probabilities) == pytest.approx(found.log_probability, abs=1e-5)
@@ -279,7 +279,7 @@ def test_the_log_probabilities_of_parts_and_alternatives(translator):
 
 
 def sequences(trace):
-    """Every candidate's pieces, up to and including itself, by its place: step, number."""
+    """Return, for each step, its candidates with the pieces of their sequences."""
     before, found = [()], []
     for step in trace.steps:
         these = [(*before[one.parent], one.piece) for one in step]
@@ -290,10 +290,10 @@ def sequences(trace):
 
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("beam", [1, 4])
-def test_a_trace_holds_the_way_to_the_translation(translator, beam):
+def test_a_trace_contains_the_translation(translator, beam):
     plain = translator.translate(TEXTS, beam=beam)
     for text, one, found in zip(TEXTS, plain, translator.translate(TEXTS, beam=beam, trace=True), strict=True):
-        assert found == one and one.trace is None  # looking on changes nothing
+        assert found == one and one.trace is None  # tracing changes nothing
         if not text.strip():
             assert found.trace is None
             continue
@@ -323,13 +323,13 @@ def test_a_trace_says_why_a_candidate_was_dropped(translator):
     }
 
 
-# --- searches that are ended -------------------------------------------------------------------------------
+# --- deadlines and cancelling ------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("method", METHODS, ids=str)
 def test_a_deadline(translator, method):
-    with pytest.raises(DecodeError, match="the search did not finish within its time"):
+    with pytest.raises(DecodeError, match="the search did not finish before its deadline"):
         translator.translate(TEXTS, seconds=0.0, **method)
     assert translator.translate(TEXTS, seconds=600, **method) == translator.translate(TEXTS, **method)
 
@@ -343,7 +343,7 @@ def test_a_search_is_cancelled(translator, method):
     assert translator.translate(TEXTS, is_cancelled=lambda: False, **method) == expected
 
 
-def test_a_search_is_cancelled_on_its_way(translator):
+def test_a_search_is_cancelled_halfway(translator):
     asked = []
 
     def after_three() -> bool:
@@ -361,7 +361,7 @@ def test_a_search_is_cancelled_on_its_way(translator):
 
 @pytest.mark.parametrize("int8", [False, True], ids=["float", "int8"])
 def test_several_threads_use_one_translator(tokenizer, int8):
-    """Each call's result is its own, though they share the models, the cores and the compiled decoder."""
+    """Calls do not affect each other, although they share the models, the cores and the compiled decoder."""
     if int8 and library() is None:
         pytest.skip("no compiler")
     made = make_translator(tokenizer)
@@ -429,14 +429,14 @@ def test_a_pool_of_spawned_processes_translates_the_same(tokenizer, tmp_path):
     assert json.loads(done.stdout) == [expected, expected[::2], expected[1::2], expected]
 
 
-def test_an_ensemble_votes(tokenizer):
+def test_an_ensemble_averages(tokenizer):
     one, other = make_translator(tokenizer, 0), make_translator(tokenizer, 1)
     both = torch_translator([*one.models, *other.models], tokenizer, one.decode)
     twice = torch_translator([*one.models, *one.models], tokenizer, one.decode)
     texts = ["the quick brown fox", "dog", "der faule Hund"]
     assert [t.text for t in twice.translate(texts)] == [t.text for t in one.translate(texts)]
-    votes = both.translate(texts, beam=1)
-    assert [t.score for t in votes] != [t.score for t in one.translate(texts, beam=1)]
+    averaged = both.translate(texts, beam=1)
+    assert [t.score for t in averaged] != [t.score for t in one.translate(texts, beam=1)]
 
 
 @pytest.mark.usefixtures("threads")
@@ -458,7 +458,7 @@ def test_learned_positions_bound_the_output(tokenizer):
 
 
 def test_a_character_of_more_pieces_than_learned_positions(tokenizer):
-    """Sinusoidal positions have no last one; learned ones do."""
+    """Sinusoidal positions are unlimited; learned ones are not."""
     settings = DecodeConfig(extra_length=2)
     models = {
         kind: Transformer(small_config(max_length=3, positions=kind), tokenizer.vocabulary).eval()
@@ -466,8 +466,8 @@ def test_a_character_of_more_pieces_than_learned_positions(tokenizer):
     }
     for beam in (1, 2):
         (found,) = torch_translator([models["sinusoidal"]], tokenizer, settings).translate(["\U0001f600"], beam=beam)
-        assert len(found.source_pieces) == 5  # the mark of a word's beginning, and four bytes
-        with pytest.raises(DecodeError, match="\U0001f600. is spelt in 5 pieces, .* learned positions for 3 only"):
+        assert len(found.source_pieces) == 5  # the word boundary, and four bytes
+        with pytest.raises(DecodeError, match="\U0001f600. is encoded as 5 pieces, .* learned positions for 3 only"):
             torch_translator([models["learned"]], tokenizer, settings).translate(["dog", "\U0001f600"], beam=beam)
 
 
@@ -502,7 +502,7 @@ def test_weights_that_are_not_finite_have_no_score(tokenizer, method, value, kin
         ({"n_best": 1001, "sampling": Sampling()}, "n_best must be from 1 to 1,000, not 1001"),
         ({"beam": 0}, "beam must be from 1 to 1,000, not 0"),
         ({"beam": 10**12}, "beam must be from 1 to 1,000, not 10{12}"),
-        ({"beam": 4, "sampling": Sampling()}, "beam 4 is for searching"),
+        ({"beam": 4, "sampling": Sampling()}, "beam 4 is for beam search"),
         ({"alpha": -1.0}, "alpha must be from 0 to 10, not -1.0"),
         ({"alpha": math.nan}, "alpha must be from 0 to 10, not nan"),
         ({"alpha": 1e308}, "alpha must be from 0 to 10, not 1e.308"),
@@ -510,7 +510,7 @@ def test_weights_that_are_not_finite_have_no_score(tokenizer, method, value, kin
         ({"prefixes": ["x" * 500], "first_number": 7}, "the prefix of text 8 has 50[01] pieces, .* limit is 40"),
     ],
 )
-def test_contradictions_are_refused(translator, wrong, message):
+def test_invalid_options_are_refused(translator, wrong, message):
     with pytest.raises(DecodeError, match=message):
         translator.translate(["dog"], **wrong)
 
@@ -536,7 +536,7 @@ WRONG_TYPES = [
 
 
 @pytest.mark.parametrize(("texts", "options", "message"), WRONG_TYPES, ids=[message for _, _, message in WRONG_TYPES])
-def test_wrong_types_are_refused_with_what_came(translator, texts, options, message):
+def test_wrong_types_are_refused_with_the_value(translator, texts, options, message):
     with pytest.raises(TypeError) as caught:
         translator.translate(*texts, **options)
     assert str(caught.value) == message
@@ -551,7 +551,7 @@ def test_wrong_types_are_refused_elsewhere(translator):
         translator.translate("x" * 100_000)
 
 
-def test_what_numpy_and_generators_give_is_as_good(translator):
+def test_numpy_values_and_generators_are_accepted(translator):
     texts = ["the quick brown fox", "dog"]
     expected = translator.translate(texts, beam=2, alpha=1.0)
     assert translator.translate(np.array(texts), beam=np.int64(2), alpha=np.float32(1)) == expected
@@ -579,7 +579,7 @@ def test_a_model_of_another_vocabulary_is_refused(tokenizer):
         torch_translator([model], tokenizer, DecodeConfig())
 
 
-def test_scoring_refuses_what_does_not_fit(translator):
+def test_scoring_refuses_long_texts_and_unequal_lists(translator):
     with pytest.raises(DecodeError, match="pair 2 has .* the model's limit is 40"):
         translator.score(["dog", "fox " * 100], ["Hund", "Fuchs"])
     with pytest.raises(DecodeError, match="2 sources, but 1 targets"):
@@ -589,7 +589,7 @@ def test_scoring_refuses_what_does_not_fit(translator):
 
 
 class Only:
-    """A constraint: text i has exactly i tokens, all of them from a few."""
+    """A constraint by which text i has exactly i tokens, all from a given list."""
 
     def __init__(self, tokens):
         self.tokens = np.array(tokens)
@@ -607,8 +607,8 @@ class Only:
 @pytest.mark.parametrize(
     "options", [{"beam": 4, "n_best": 3}, {"beam": 1}, {"sampling": Sampling(seed=3), "n_best": 2}]
 )
-def test_a_constraint_holds_for_the_text_it_is_of(tokenizer, options):
-    """Texts of other lengths are sorted into other batches; each keeps its own."""
+def test_a_constraint_applies_to_the_right_text(tokenizer, options):
+    """Texts are sorted by length into batches, but each keeps its own constraint."""
     texts = ["the quick brown fox jumps over the lazy dog", "dog", "the lazy dog", "fox fox"]
     tokens = [20, 30, 40, 41]
     found = make_translator(tokenizer).translate(texts, constraint=Only(tokens), **options)

@@ -1,4 +1,4 @@
-"""Keeping freed memory."""
+"""Make the allocator keep freed memory."""
 
 import ctypes
 import sys
@@ -7,11 +7,10 @@ _M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # of glibc's <malloc.h>
 
 
 def keep_freed_memory() -> None:
-    """Tell glibc's allocator to hand nothing back to the system; elsewhere, do nothing.
+    """Tell glibc's allocator never to return memory to the system; with another C library, do nothing.
 
-    Pages fresh from the system must be zeroed by it first, which costs far more than using them again, and steps of
-    training and search free and ask for the same large tensors over and over. The process stays at its peak until it
-    ends.
+    Training and search free and allocate the same large tensors at every step. The system zeroes each new page, which
+    costs far more than reusing one. In return, the process keeps its peak memory until it ends.
     """
     if not sys.platform.startswith("linux"):
         return

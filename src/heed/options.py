@@ -1,19 +1,19 @@
-"""What a search is asked for, by the command, Python and whatever engine translates; never torch."""
+"""Options of a search, for the command, Python and every engine. This module never imports torch."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# Beyond these, float32 knows only one probability or all alike.
+# Beyond these, in float32 one token has all the probability, or all tokens have the same.
 MIN_TEMPERATURE, MAX_TEMPERATURE = 0.001, 1000.0
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How to draw: sharper or flatter, from the k most probable only, from the most probable share p only.
+    """How to sample: with a temperature, from the `top_k` most probable tokens, from the most probable share `top_p`.
 
     Raises:
-        ValueError: a value out of range. The message begins with the field's name.
+        ValueError: a value is out of range. The message begins with the field's name.
     """
 
     temperature: float = 1.0
@@ -38,14 +38,14 @@ class Sampling:
 class SearchOptions:
     """How to translate."""
 
-    beam: int = 4  # hypotheses kept; 1: greedy
+    beam: int = 4  # number of hypotheses; 1: greedy
     alpha: float = 0.6  # length penalty
-    n_best: int = 1  # translations of each text to return
+    n_best: int = 1  # number of translations of each text to return
     sampling: Sampling | None = None  # draw at random instead of searching
-    prefixes: Sequence[str] | None = None  # what the translation of each text must begin with
-    constraint: Any = None  # a heed.decode.search.Constraint, whose `start` is asked for text 0, 1, ...
-    attention: bool = False  # also return every head's weights
-    trace: bool = False  # also return what each step of the search considered
-    first_number: int = 0  # number of the first text, which names its random stream
+    prefixes: Sequence[str] | None = None  # the forced beginning of each text's translation
+    constraint: Any = None  # a heed.decode.search.Constraint; its `start` is called with the index of a text
+    attention: bool = False  # also return the attention weights of every head
+    trace: bool = False  # also return the candidates of each step
+    first_number: int = 0  # number of the first text; the number of a text selects its random stream
     seconds: float | None = None  # a deadline for the whole call
-    is_cancelled: Callable[[], bool] | None = None  # asked between two steps
+    is_cancelled: Callable[[], bool] | None = None  # called before each step; True ends the search

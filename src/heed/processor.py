@@ -1,23 +1,28 @@
-"""What the processor calls itself, and what it says it can do."""
+"""The name and instruction sets of the processor."""
 
 import platform
 from pathlib import Path
 
+_CPUINFO = Path("/proc/cpuinfo")
+
 
 def name() -> str:
     """Return the processor's name, such as "Intel(R) Xeon(R) Platinum 8375C CPU @ 2.90GHz"."""
-    return _first("model name") or platform.processor() or platform.machine()
+    return _entry(_CPUINFO, "model name") or platform.processor() or platform.machine()
 
 
-def instructions() -> str:
-    """Return the instruction sets it lists; a list is not a promise that they all work."""
-    return _first("flags", "Features") or platform.platform()
+def instructions(cpuinfo: Path = _CPUINFO) -> str:
+    """Return the instruction sets that the processor reports, or else the platform's name.
+
+    A virtual machine may report sets that do not work.
+    """
+    return _entry(cpuinfo, "flags", "Features") or platform.platform()
 
 
-def _first(*names: str) -> str:
-    """Return the first line of /proc/cpuinfo that begins with one of the names; "" where there is none."""
+def _entry(cpuinfo: Path, *names: str) -> str:
+    """Return the first entry with one of these names; "" if there is none."""
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return ""
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(names)), "")

@@ -1,4 +1,4 @@
-"""What a translation is, whoever computes it: its request checked, long texts cut into parts, the parts joined."""
+"""Translations, whichever engine computes them: checking options, cutting long texts into parts, joining the parts."""
 
 import math
 import operator
@@ -17,16 +17,16 @@ from heed.text.normalize import normalize
 from heed.text.split import Part, split_to_fit
 from heed.text.tokenizer import Tokenizer
 
-START = "<s>"  # the label of the decoder's first input, which is no piece
+START = "<s>"  # the label of the decoder's first input, which is not a piece
 _BEAM, _ALPHA = BOUNDS["decode.beam"], BOUNDS["decode.alpha"]
 
 
 @dataclass(frozen=True, eq=False)
 class Attention:
-    """Who looked at whom, one row per piece that looks: arrays of layers x heads x rows x columns.
+    """Attention weights, as arrays of layers x heads x rows x columns: a row attends to the columns.
 
-    Both piece lists end in the end symbol. Row t of `decoder` and `cross` is the step that produced target
-    piece t; column t of `decoder` is the input of that step, the piece before it: `target_inputs[t]`.
+    Both lists of pieces end with the end token. Row t of `decoder` and `cross` is the step that produced target piece
+    t. Column t of `decoder` is the input of that step, which is the piece before it: `target_inputs[t]`.
     """
 
     source_pieces: list[str]
@@ -37,7 +37,7 @@ class Attention:
 
     @property
     def target_inputs(self) -> list[str]:
-        """The labels of the columns of `decoder`: the start, then each target piece but the last."""
+        """The labels of the columns of `decoder`: the start, then each target piece except the last."""
         return [START, *self.target_pieces[:-1]]
 
 
@@ -50,11 +50,11 @@ class Translation:
     log_probability: float = field(repr=False)
     pieces: list[str] = field(repr=False, hash=False)
     source_pieces: list[str] = field(repr=False, hash=False)
-    finished: bool = True  # False: the length limit came before the model's own end
+    finished: bool = True  # False: the length limit came before the end token
     cuts: tuple[str, ...] = ()  # where a text over the model's limit was cut, for instance ("sentence end",)
-    # The n best, this one first, when more than one was asked for.
+    # The n best, starting with this one, if more than one was asked for.
     alternatives: tuple["Translation", ...] = field(default=(), repr=False)
-    # Of each piece and, if finished, the end symbol; () where the engine does not tell.
+    # Of each piece and, if finished, the end token; () if the engine does not return them.
     log_probabilities: tuple[float, ...] = field(default=(), repr=False)
     attention: Attention | None = field(default=None, repr=False, compare=False)
     trace: "SearchTrace | None" = field(default=None, repr=False, compare=False)
@@ -62,9 +62,12 @@ class Translation:
 
 @dataclass(frozen=True)
 class TracedCandidate:
-    """A continuation that a step of beam search considered."""
+    """A continuation that a step of beam search considered.
 
-    parent: int  # which of the step before's kept candidates it continues
+    It is `decode.search.Candidate` with the text of the token: search knows only ids, and users only pieces.
+    """
+
+    parent: int  # index among the kept candidates of the previous step
     piece: str
     log_probability: float  # of the whole sequence up to this piece
     score: float  # divided by the length penalty, if the sequence ended here
@@ -73,24 +76,24 @@ class TracedCandidate:
 
 @dataclass(frozen=True)
 class SearchTrace:
-    """What beam search considered for one text: for each step, its candidates, best first."""
+    """The candidates of each step of beam search for one text, best first."""
 
     steps: tuple[tuple[TracedCandidate, ...], ...]
 
 
 @dataclass(frozen=True)
 class PairScore:
-    """How probable the model finds a given translation."""
+    """The probability of a given translation under the model."""
 
     log_probability: float
-    n_tokens: int  # pieces and the end symbol
+    n_tokens: int  # including the end token
 
 
 def texts_of(given: Iterable[str], name: str) -> list[str]:
     """Return the texts given as argument `name`.
 
     Raises:
-        TypeError: this is not a list of strings.
+        TypeError: it is not a list of strings.
     """
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise TypeError(f"{name} must be a list of texts (str), not {_described(given)}")
@@ -105,7 +108,7 @@ def whole_number(given: Any, name: str) -> int:
     """Return the integer given as argument `name`.
 
     Raises:
-        TypeError: this is not an integer.
+        TypeError: it is not an integer.
     """
     if isinstance(given, bool) or not hasattr(given, "__index__"):
         raise TypeError(f"{name} must be a whole number (int), not {_described(given)}")
@@ -116,7 +119,7 @@ def real_number(given: Any, name: str) -> float:
     """Return the number given as argument `name`.
 
     Raises:
-        TypeError: this is not a number.
+        TypeError: it is not a number.
     """
     if isinstance(given, bool) or not isinstance(given, Real):
         raise TypeError(f"{name} must be a number (float), not {_described(given)}")
@@ -124,29 +127,29 @@ def real_number(given: Any, name: str) -> float:
 
 
 def _described(given: Any) -> str:
-    """A wrong argument for a message, which must not become long."""
+    """Return the type and a short form of a wrong argument, for a message."""
     shown = repr(given)
     shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
     return "None" if given is None else f"{type(given).__name__}: {shown}"
 
 
 def checked(options: SearchOptions) -> SearchOptions:
-    """Return the options if they can be carried out together.
+    """Return the options if they are valid.
 
     Raises:
-        DecodeError: a value out of range, or two that contradict each other. The message begins with a name.
+        DecodeError: a value is out of range, or two contradict each other. The message begins with a field's name.
     """
-    for name, value, (least, most) in (
+    for name, value, (minimum, maximum) in (
         ("beam", options.beam, _BEAM),
         ("alpha", options.alpha, _ALPHA),
         ("n_best", options.n_best, _BEAM),
     ):
-        if not least <= value <= most:
-            raise DecodeError(f"{name} must be from {least} to {most:,}, not {value}")
+        if not minimum <= value <= maximum:
+            raise DecodeError(f"{name} must be from {minimum} to {maximum:,}, not {value}")
     if options.prefixes is not None and options.constraint is not None:
-        raise DecodeError("prefixes and a constraint both say what a translation begins with; give one of them")
+        raise DecodeError("prefixes cannot be combined with a constraint; give only one of them")
     if options.trace and options.sampling is not None:
-        raise DecodeError("trace is of beam search, and sampling draws at random; give one of them")
+        raise DecodeError("trace is for beam search, but sampling draws at random; give only one of them")
     if options.seconds is not None and not options.seconds >= 0:
         raise DecodeError(f"seconds must be at least 0, not {options.seconds}")
     if options.n_best > options.beam and options.sampling is None:
@@ -157,20 +160,20 @@ def checked(options: SearchOptions) -> SearchOptions:
 def parts_that_fit(
     texts: Sequence[str], tokenizer: Tokenizer, limit: int, is_hard_limit: bool = False
 ) -> list[list[Part]]:
-    """Return each text's parts of at most `limit` pieces; of a blank text, none.
+    """Cut each text into parts of at most `limit` pieces; a blank text has no parts.
 
-    A character may be spelt in more pieces than `limit`. `is_hard_limit`: the model cannot read even those.
+    A single character may have more pieces than `limit`. With `is_hard_limit`, the model cannot read it.
 
     Raises:
-        DecodeError: there is such a character, and the model cannot read it.
+        DecodeError: there is such a character, and the limit is hard.
     """
     texts = [normalize(text) for text in texts]
-    # Most texts fit, and counting the pieces of all at once is quick. A text too long for any pieces is not counted.
-    most_characters = limit * tokenizer.longest_piece
-    counted = tokenizer.encode_ids([text if len(text) <= most_characters else "" for text in texts])
+    # Most texts fit, and encoding all of them at once is fast. A text that cannot fit is not encoded.
+    max_characters = limit * tokenizer.longest_piece
+    counted = tokenizer.encode_ids([text if len(text) <= max_characters else "" for text in texts])
     parts = []
     for text, ids in zip(texts, counted, strict=True):
-        if len(text) > most_characters or len(ids) > limit:
+        if len(text) > max_characters or len(ids) > limit:
             parts.append(split_to_fit(text, tokenizer, limit))
         else:
             parts.append([Part(text, "end")] if text else [])
@@ -179,56 +182,56 @@ def parts_that_fit(
         for character, ids in zip(lone, tokenizer.encode_ids(lone), strict=True):
             if len(ids) > limit:
                 raise DecodeError(
-                    f'"{character}" is spelt in {len(ids)} pieces, and the model has learned positions for {limit} '
+                    f'"{character}" is encoded as {len(ids)} pieces, but the model has learned positions for {limit} '
                     "only (model.max_length); leave the character out"
                 )
     return parts
 
 
 def check_prefixes(prefixes: Sequence[Sequence[int]], unknown: int, limit: int, first_number: int) -> None:
-    """Refuse prefixes, given as ids, that no translation can begin with.
+    """Check that translations can begin with these prefixes, given as ids.
 
     Raises:
-        DecodeError: one is longer than `limit`, or has a character that the vocabulary lacks.
+        DecodeError: a prefix is longer than `limit`, or has a character that is not in the vocabulary.
     """
     for number, ids in enumerate(prefixes, first_number + 1):
         if len(ids) > limit:
             raise DecodeError(
-                f"the prefix of text {number} has {len(ids):,} pieces, the model's limit is {limit:,}; shorten it"
+                f"the prefix of text {number} has {len(ids):,} pieces, but the model's limit is {limit:,}; shorten it"
             )
         if unknown in ids:
             raise DecodeError(
-                f"the prefix of text {number} has a character that the vocabulary lacks; leave that character out"
+                f"the prefix of text {number} has a character that is not in the vocabulary; leave that character out"
             )
 
 
-def best_of(several: list[Translation], weights: str) -> Translation:
-    """Return the first of the n best, with all of them as its alternatives. `weights`: where they are from.
+def best_of(n_best: list[Translation], weights: str) -> Translation:
+    """Return the first of the n best, with all of them as alternatives. `weights` names the checkpoint in messages.
 
     Raises:
-        DecodeError: the search found none, or their scores are not finite.
+        DecodeError: there is none, or a score is not finite.
     """
-    if not several or not all(math.isfinite(one.log_probability) for one in several):
+    if not n_best or not all(math.isfinite(one.log_probability) for one in n_best):
         raise not_finite(weights)
-    return replace(several[0], alternatives=tuple(several)) if len(several) > 1 else several[0]
+    return replace(n_best[0], alternatives=tuple(n_best)) if len(n_best) > 1 else n_best[0]
 
 
 def not_finite(weights: str) -> DecodeError:
-    """Return the error for weights that no translation can be scored with."""
+    """Return the error for weights that give no finite scores."""
     return DecodeError(
         f"no finite score: the weights of {weights} are not finite, or too large to compute with; "
-        "the training has diverged: take an earlier checkpoint, or train again with a lower learning rate"
+        "the training has diverged: use an earlier checkpoint, or train again with a lower learning rate"
     )
 
 
 def joined(parts: list[list[Part]], translations: Iterable[Translation]) -> list[Translation]:
-    """One translation of each text, from those of all texts' parts in order."""
-    left = iter(translations)
-    return [_join(text_parts, [next(left) for _ in text_parts]) for text_parts in parts]
+    """Return one translation per text, given the translations of all parts in order."""
+    remaining = iter(translations)
+    return [_join(text_parts, [next(remaining) for _ in text_parts]) for text_parts in parts]
 
 
 def _join(parts: list[Part], translations: list[Translation]) -> Translation:
-    """The translations of a text's parts as one. A blank text has no part and stays blank."""
+    """Join the translations of a text's parts. A blank text has no parts, and its translation is blank."""
     if len(translations) == 1:
         return translations[0]
     if not translations:
@@ -237,7 +240,7 @@ def _join(parts: list[Part], translations: list[Translation]) -> Translation:
     ranked = [[one.alternatives[rank] for one in translations] for rank in range(n_all)]
     cuts = tuple(part.cut for part in parts[:-1])
     whole = _concatenate(translations, cuts)
-    return replace(whole, alternatives=tuple(_concatenate(these, cuts) for these in ranked))
+    return replace(whole, alternatives=tuple(_concatenate(translations, cuts) for translations in ranked))
 
 
 def _concatenate(parts: list[Translation], cuts: tuple[str, ...]) -> Translation:

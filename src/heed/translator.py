@@ -1,4 +1,4 @@
-"""From texts to translations: order and count kept, whatever the texts and whichever engine translates them."""
+"""Translate texts with any engine: one translation per text, in the same order."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Translator:
-    """A model, or several that vote together, with an engine that searches.
+    """A model or an ensemble, ready to translate with an engine.
 
     It may be used from several threads at once.
     """
@@ -60,6 +60,11 @@ class Translator:
         return self._pytorch().device
 
     def _pytorch(self) -> "PyTorchEngine":
+        """Return the torch engine.
+
+        Raises:
+            DecodeError: this translator has another engine.
+        """
         from heed.engines.pytorch import PyTorchEngine
 
         if not isinstance(self.engine, PyTorchEngine):
@@ -67,7 +72,7 @@ class Translator:
         return self.engine
 
     def fits(self, text: str) -> bool:
-        """Is the text within the model's limit, so that it need not be translated in parts?"""
+        """Return whether the text is within the model's limit, so that it is not translated in parts."""
         return len(self.tokenizer.encode_ids(texts_of([text], "text"))[0]) <= self.engine.limit
 
     def translate(
@@ -90,22 +95,23 @@ class Translator:
         """Translate texts, one line each.
 
         Args:
-            beam: hypotheses kept; 1 is greedy. Left out: the run's `decode.beam`.
-            alpha: length penalty. Left out: the run's `decode.alpha`.
-            n_best: how many translations of each text to return, in `alternatives`.
+            beam: number of hypotheses; 1 is greedy. Default: the run's `decode.beam`.
+            alpha: length penalty. Default: the run's `decode.alpha`.
+            n_best: number of translations of each text to return, in `alternatives`.
             sampling: draw at random instead of searching.
-            prefixes: what each translation must begin with, piece by piece; "" for nothing.
-            constraint: what translations may be, token by token: a `heed.decode.search.Constraint`.
-            attention: also return every head's weights, of the first model.
-            trace: also return what each step of beam search considered, kept and pruned.
-            first_number: number of the first text, which names its random stream.
-            seconds: a deadline for all of it.
-            is_cancelled: asked between two steps of a search; True ends it.
-            progress: called with how many texts are done and how many there are, after each batch.
+            prefixes: the beginning of each translation, forced piece by piece; "" for none.
+            constraint: a `heed.decode.search.Constraint` on the tokens of the translations.
+            attention: also return the attention weights of every head of the first model.
+            trace: also return the candidates that each step of beam search considered, kept and pruned.
+            first_number: number of the first text; the number of a text selects its random stream.
+            seconds: a deadline for the whole call.
+            is_cancelled: called before each step of a search; True ends it.
+            progress: called after each batch, with the number of texts done and the number of all texts.
 
         Raises:
-            DecodeError: a request that cannot be carried out, weights that are not finite, a deadline that has passed.
-            TypeError: an argument that is not what it should be.
+            DecodeError: the options contradict each other or are not supported, the weights are not finite, the
+                deadline has passed, or the search was cancelled.
+            TypeError: an argument has the wrong type.
         """
         texts = texts_of(texts, "texts")
         prefixes = None if prefixes is None else texts_of(prefixes, "prefixes")
@@ -114,7 +120,7 @@ class Translator:
         if is_cancelled is not None and not callable(is_cancelled):
             raise TypeError(f"is_cancelled must be a function, not {type(is_cancelled).__name__}")
         if sampling is not None and beam is not None:
-            raise DecodeError(f"beam {beam} is for searching, and sampling draws at random; give one of them")
+            raise DecodeError(f"beam {beam} is for beam search, but sampling draws at random; give only one of them")
         options = SearchOptions(
             beam=self.decode.beam if beam is None else whole_number(beam, "beam"),
             alpha=self.decode.alpha if alpha is None else real_number(alpha, "alpha"),
@@ -133,20 +139,25 @@ class Translator:
     def run(
         self, texts: Sequence[str], options: SearchOptions, progress: Callable[[int, int], None] | None = None
     ) -> list[Translation]:
-        """Translate texts as `options` say; see `translate`."""
+        """Translate texts with these options; see `translate`."""
         options = checked(options)
         if (reason := self.engine.supports(options)) is not None:
             raise DecodeError(reason)
         first, limit, prefixes = options.first_number, self.engine.limit, options.prefixes
         if prefixes is not None and len(prefixes) != len(texts):
-            raise DecodeError(f"{len(texts)} texts, but {len(prefixes)} prefixes; give one for each, or none")
-        parts = parts_that_fit(texts, self.tokenizer, limit, self.engine.has_last_position)
+            raise DecodeError(
+                f"{len(texts)} texts, but {len(prefixes)} prefixes; give one for each text, or none at all"
+            )
+        parts = parts_that_fit(texts, self.tokenizer, limit, self.engine.is_hard_limit)
         flat = [part.text for text_parts in parts for part in text_parts]
         numbers = [first + i for i, text_parts in enumerate(parts) for _ in text_parts]
         if prefixes is not None or options.constraint is not None:
             what = "a constraint" if prefixes is None else "a prefix"
             if (long := next((i for i, p in enumerate(parts) if len(p) > 1), None)) is not None:
-                raise DecodeError(f"text {first + long + 1} is longer than {limit} pieces, so it cannot have {what}")
+                raise DecodeError(
+                    f"text {first + long + 1} is longer than {limit} pieces, so it is translated in parts and cannot "
+                    f"have {what}; shorten the text, or leave out {what}"
+                )
         if prefixes is not None:
             check_prefixes(self.tokenizer.encode_ids(prefixes), self.tokenizer.vocabulary.unknown, limit, first)
             options = replace(options, prefixes=[prefixes[number - first] for number in numbers])
@@ -156,28 +167,28 @@ class Translator:
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[PairScore]:
         """Return the log-probability of each given translation, by forced decoding.
 
-        Several models: that of the mean of their probabilities, token by token, as they search.
+        An ensemble averages the probabilities of each token, as it does in search.
 
         Raises:
-            DecodeError: unequal numbers, or a side longer than the model's limit.
-            TypeError: not two lists of texts.
+            DecodeError: the numbers of texts differ, or a text is longer than the model's limit.
+            TypeError: an argument is not a list of texts.
         """
         sources, targets = texts_of(sources, "sources"), texts_of(targets, "targets")
         if len(sources) != len(targets):
-            raise DecodeError(f"{len(sources)} sources, but {len(targets)} targets")
+            raise DecodeError(f"{len(sources)} sources, but {len(targets)} targets; give as many of each")
         ids = [self.tokenizer.encode_ids(side) for side in (sources, targets)]
         for number, pair in enumerate(zip(*ids, strict=True), 1):
             if (longer := max(map(len, pair))) > self.engine.limit:
                 raise DecodeError(
-                    f"pair {number} has {longer} pieces on one side, the model's limit is {self.engine.limit}; "
-                    "take it out or split it"
+                    f"pair {number} has {longer} pieces on one side, but the model's limit is {self.engine.limit}; "
+                    "leave it out or split it"
                 )
         return self._pytorch().score(ids)
 
 
 def _counting(numbers: list[int], n_texts: int, progress: Callable[[int, int], None]) -> Callable[[list[int]], None]:
-    """Turn numbers of texts, one for each part that is translated, into calls of `progress`."""
-    left = Counter(numbers)  # parts, of each text that is not blank
+    """Return an `on_done` for the parts of texts that calls `progress` with the number of whole texts done."""
+    left = Counter(numbers)  # the parts still to do of each text that is not blank
     n_done = n_texts - len(left)
 
     def on_done(translated: list[int]) -> None:
@@ -191,18 +202,18 @@ def _counting(numbers: list[int], n_texts: int, progress: Callable[[int, int], N
 
 
 def load(*paths: str | Path, checkpoint: str = "best", int8: bool = False, engine: str = "torch") -> Translator:
-    """Load the translator in a run folder; several folders of one vocabulary make an ensemble.
+    """Load the model of a run folder; several folders with the same vocabulary make an ensemble.
 
     Args:
         checkpoint: "best" (by validation), "last", or a folder below `checkpoints/`.
-        int8: search with weights of 8 bits: faster, a little less exact.
-        engine: "torch" is heed's own search; "ctranslate2" is another program's, if it is installed.
+        int8: search with 8-bit weights: faster, slightly less accurate.
+        engine: "torch" is heed's own search; "ctranslate2" uses CTranslate2, if it is installed.
 
     Raises:
-        ConfigError: an engine that is not there, or that cannot do this.
+        ConfigError: there is no such engine, or it does not support this.
         CheckpointError: a folder is missing or damaged.
         DecodeError: the folders have different vocabularies.
-        TypeError: an argument that is not what it should be.
+        TypeError: an argument has the wrong type.
     """
     if not paths:
         raise TypeError("load needs at least one run folder")

@@ -1,4 +1,4 @@
-"""`heed bench`: what it prints hangs together. How fast it is, no test can know."""
+"""`heed bench` prints consistent numbers. No test depends on how fast it is."""
 
 import json
 import math
@@ -40,7 +40,7 @@ def same_rates(amount: float, seconds: list[float], rate: dict[str, float]) -> N
 
 
 def fits_the_page(done: Done, *paths: object) -> None:
-    """Long names of files apart."""
+    """Check that lines fit 80 columns, except for long file names."""
     assert done.code == 0, done.err
     for line in done.lines:
         assert len(line) <= 80 or any(str(path) in line for path in paths), done.out
@@ -73,7 +73,7 @@ def test_training(corpus: Path) -> None:
     fits_the_page(heed(*request))
 
 
-def test_training_on_built_in_sentences_by_a_file(tmp_path: Path) -> None:
+def test_training_on_built_in_sentences_with_a_config_file(tmp_path: Path) -> None:
     settings = "".join(f"{key} = {value}\n" for key, value in MODEL.items())
     (tmp_path / "mine.toml").write_text(f'preset = "small"\n{settings}')
     result = found(heed("bench", "train", tmp_path / "mine.toml", "--pairs", 300, "--rounds", 1, "--json"))
@@ -81,7 +81,7 @@ def test_training_on_built_in_sentences_by_a_file(tmp_path: Path) -> None:
 
 
 def test_operations_are_those_torch_counts() -> None:
-    """Of the same model built by torch; it counts both halves of the masked attention, of which one is needed."""
+    """Count those of the same model in torch, which counts both halves of the masked attention; one is needed."""
     d, ff, vocab_size, s, t = 32, 64, 50, 7, 5
     model, output = nn.Transformer(d, 4, 2, 3, ff, dropout=0.0, batch_first=True), nn.Linear(d, vocab_size)
     source, target = (torch.randn(1, length, d, requires_grad=True) for length in (s, t))
@@ -119,8 +119,8 @@ def test_translating(trained: Trained, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("module_cache")
-def test_torch_keeps_its_threads_beside_ctranslate2(trained: Trained) -> None:
-    """CTranslate2 sets the number for the whole process, and torch would be measured with one."""
+def test_ctranslate2_does_not_change_torchs_threads(trained: Trained) -> None:
+    """CTranslate2 sets the number for the whole process: torch would be measured with one thread."""
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(3)
@@ -153,11 +153,11 @@ def test_preparing(corpus: Path) -> None:
 # --- measuring --------------------------------------------------------------------------------------------
 
 
-def test_sides_take_turns_after_a_round_to_warm_up() -> None:
-    order, told = [], []
-    seconds = in_turns({name: lambda name=name: order.append(name) for name in "ab"}, 2, told.append)  # type: ignore[misc]
+def test_sides_take_turns_after_a_warm_up_round() -> None:
+    order, progress = [], []
+    seconds = in_turns({name: lambda name=name: order.append(name) for name in "ab"}, 2, progress.append)  # type: ignore[misc]
     assert order == ["a", "b"] * 3
-    assert told == [1, 2, 3, 4, 5, 6]
+    assert progress == [1, 2, 3, 4, 5, 6]
     assert {name: len(taken) for name, taken in seconds.items()} == {"a": 2, "b": 2}
 
 
@@ -184,9 +184,7 @@ def test_percentiles_and_rates() -> None:
         (["translate", "--model", "absent"], 1, "absent: no such run folder"),
     ],
 )
-def test_requests_that_cannot_be(
-    arguments: list[str], code: int, complaint: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_invalid_requests(arguments: list[str], code: int, complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", *arguments]) == code
     out, err = capsys.readouterr()
     assert out == "" and err.startswith("heed bench: ") and complaint in err

@@ -473,7 +473,7 @@ def test_different_vocabularies_cannot_vote(trained: Trained, copy: Path, source
 
     (copy / "tokenizer.model").write_bytes(Tokenizer.learn(["v w x y z"] * 9, 300).model)
     done = heed("translate", "--model", trained.path, "--model", copy, given=source.read_bytes())
-    refused(done, f"{trained.path} and {copy} have different vocabularies and cannot vote together")
+    refused(done, f"{trained.path} and {copy} have different vocabularies and cannot be an ensemble")
 
 
 def test_what_is_read_is_not_written_over(trained: Trained, tmp_path: Path) -> None:
@@ -496,7 +496,7 @@ def test_evaluation_refuses_the_same(trained: Trained, source: Path, capsys: pyt
 def test_a_prefix_longer_than_the_models_limit(trained: Trained, source: Path, tmp_path: Path) -> None:
     prefixes = write_lines(tmp_path / "prefixes", ["a", "", "a b " * 9_000, *[""] * 5])
     done = heed("translate", "--model", trained.path, "--input", source, "--prefixes", prefixes)
-    refused(done, "the prefix of text 3 has 18,000 pieces, the model's limit is 60; shorten it")
+    refused(done, "the prefix of text 3 has 18,000 pieces, but the model's limit is 60; shorten it")
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_eight_bits_by_torch(trained: Trained, cache: Path) -> None:
     ("environment", "reason"),
     [
         ({"HEED_KERNELS": "off"}, "HEED_KERNELS=off is set; unset it"),
-        ({"PATH": "/nowhere", "CC": "nothing"}, "there is no C compiler that can make them; install one, such as gcc"),
+        ({"PATH": "/nowhere", "CC": "nothing"}, "there is no C compiler that can build them; install one, such as gcc"),
     ],
     ids=["switched off", "no compiler"],
 )
@@ -156,9 +156,9 @@ def test_while_another_process_makes_the_export(trained: Trained, cache: Path) -
 
 
 BEYOND: dict[str, tuple[list[str], str]] = {
-    "sampling": (["--sample"], "it would draw other samples"),
+    "sampling": (["--sample"], "its random samples differ from torch's"),
     "prefixes": (["--prefixes"], "it does not force prefixes piece by piece"),
-    "ensemble": (["--model"], "it has no ensembles"),
+    "ensemble": (["--model"], "it does not support ensembles"),
 }
 
 
@@ -183,7 +183,8 @@ def test_where_no_export_can_be_written(trained: Trained, cache: Path) -> None:
     (cache / "heed" / "exports").write_text("in the way")
     refused = heed("translate", "--model", trained.path, *CTRANSLATE2, given="a b\n")
     assert refused.code == 1 and refused.out == ""
-    assert refused.err == f"heed translate: {cache}/heed/exports: cannot be written (File exists)\n"
+    what, remedy = "cannot be written (File exists)", "make it a writable folder, or set XDG_CACHE_HOME"
+    assert refused.err == f"heed translate: {cache}/heed/exports: {what}; {remedy}\n"
 
 
 def test_where_it_is_not_installed(trained: Trained, cache: Path) -> None:

@@ -1,4 +1,4 @@
-"""A model without a model: the next token's probabilities depend on the sentence and the last two symbols."""
+"""A step function without a model: probabilities depend on the sentence and its last two tokens."""
 
 import itertools
 import math
@@ -15,7 +15,7 @@ START, END = 0, 1
 @dataclass
 class ChainState:
     sentences_B: np.ndarray
-    histories: list[list[tuple[int, ...]]]  # of each sentence's hypotheses
+    histories: list[list[tuple[int, ...]]]  # of each hypothesis of each sentence
 
     def select(self, sentences_B: np.ndarray, parents_BW: np.ndarray) -> "ChainState":
         assert len(sentences_B), "a search selects at least one sentence"
@@ -27,7 +27,7 @@ class ChainState:
 
 
 class Chain:
-    """A step function, its own log of the batch sizes it was asked for, and an exhaustive search beside it."""
+    """A step function that records its batch sizes, with an exhaustive search to compare with."""
 
     def __init__(self, vocabulary: int = 5, seed: int = 0, sharpness: float = 2.0) -> None:
         self.vocabulary, self.seed, self.sharpness = vocabulary, seed, sharpness
@@ -48,8 +48,8 @@ class Chain:
     def __call__(self, ids_BW: np.ndarray, state: ChainState) -> tuple[TensorScores, ChainState]:
         self.sizes.append(tuple(ids_BW.shape))
         histories = [
-            [(*history, symbol) if symbol != START else history for history, symbol in zip(row, symbols, strict=True)]
-            for row, symbols in zip(state.histories, ids_BW.tolist(), strict=True)
+            [(*history, token) if token != START else history for history, token in zip(row, tokens, strict=True)]
+            for row, tokens in zip(state.histories, ids_BW.tolist(), strict=True)
         ]
         rows = [
             [self.logprobs(sentence, history) for history in row]
@@ -58,14 +58,14 @@ class Chain:
         return TensorScores(torch.tensor(rows, dtype=torch.float64)), ChainState(state.sentences_B, histories)
 
     def log_probability(self, sentence: int, ids: list[int], finished: bool = True) -> float:
-        """Forced decoding, written as a loop."""
+        """Score a sequence by forced decoding, written as a loop."""
         total = 0.0
-        for t, symbol in enumerate([*ids, END] if finished else ids):
-            total += self.logprobs(sentence, tuple(ids[:t]))[symbol]
+        for t, token in enumerate([*ids, END] if finished else ids):
+            total += self.logprobs(sentence, tuple(ids[:t]))[token]
         return total
 
     def everything(self, sentence: int, limit: int, alpha: float) -> list[tuple[float, list[int]]]:
-        """Every finished sequence of at most `limit` symbols with its score, best first."""
+        """Return every finished sequence of at most `limit` tokens with its score, best first."""
         found = []
         for length in range(limit):
             for ids in itertools.product(range(2, self.vocabulary), repeat=length):

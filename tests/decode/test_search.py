@@ -1,4 +1,4 @@
-"""Search against exhaustive enumeration and hand-written loops, with a step function that is no model."""
+"""Compare search with exhaustive enumeration and hand-written loops, using a step function without a model."""
 
 import math
 import time
@@ -57,7 +57,7 @@ def test_beam_one_is_greedy(seed, alpha):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_greedy_takes_the_most_probable_symbol(seed):
+def test_greedy_takes_the_most_probable_token(seed):
     chain = Chain(seed=seed)
     ((found,),) = greedy_search(chain, chain.start(1), task([8]))
     ids = []
@@ -107,7 +107,7 @@ def test_finished_sentences_leave_the_batch():
 
 
 def test_early_stop_loses_nothing():
-    """Stopping when no live hypothesis can win gives the same best as going on to the limit."""
+    """Stopping when no live hypothesis can win gives the same best hypothesis as searching up to the limit."""
     for seed in range(40):
         chain = Chain(seed=seed, vocabulary=4)
         ((found,),) = beam_search(chain, chain.start(1), task([6], alpha=0.6), beam=40, n_best=1)
@@ -115,7 +115,7 @@ def test_early_stop_loses_nothing():
         assert (found.ids, found.score) == (ids, pytest.approx(score))
 
 
-def test_the_limit_ends_what_does_not_end_itself():
+def test_the_limit_ends_sequences_that_do_not_end_themselves():
     def never_ends(ids_BW, state):
         logprobs = torch.full((*ids_BW.shape, 4), math.log(0.5))
         logprobs[..., :2] = -math.inf
@@ -158,7 +158,7 @@ class TensorChainState:
 
 
 class Model:
-    """A chain as a model of PyTorch's kind."""
+    """A chain with the interface of a PyTorch model."""
 
     def __init__(self, chain):
         self.chain = chain
@@ -211,7 +211,7 @@ def test_every_token_has_its_log_probability(seed):
 
 
 class Brackets:
-    """Token 2 opens, 3 closes, 4 is a word; the end only when all are closed and there was a word in each."""
+    """Token 2 opens a bracket, 3 closes one, 4 is a word. Each bracket holds a word, and all are closed at the end."""
 
     def start(self, sentence):
         return ()
@@ -252,11 +252,11 @@ def test_a_constraint_with_a_state_holds_in_every_kind_of_search(seed):
             n_finished += one.finished
     assert n_finished
     broken = [one for several in beam_search(chain, chain.start(2), free, beam=4, n_best=4) for one in several]
-    assert any(one.ids[:1] != [2] for one in broken)  # the chain itself knows nothing of brackets
+    assert any(one.ids[:1] != [2] for one in broken)  # without the constraint, brackets do not match
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_trace_tells_what_each_step_considered_and_what_became_of_it(seed):
+def test_a_trace_has_the_candidates_of_each_step_and_their_fates(seed):
     chain, beam = Chain(seed=seed, vocabulary=7), 3
     traces = [Trace(), Trace()]
     traced = task([9, 5], alpha=0.6, traces=traces)
@@ -290,10 +290,10 @@ def test_a_trace_tells_what_each_step_considered_and_what_became_of_it(seed):
     ("more", "message"),
     [
         ({"is_cancelled": lambda: True}, "the search was cancelled"),
-        ({"deadline": time.monotonic() - 1}, "the search did not finish within its time"),
+        ({"deadline": time.monotonic() - 1}, "the search did not finish before its deadline"),
     ],
 )
-def test_a_search_can_be_ended(more, message):
+def test_a_search_can_be_cancelled_or_run_out_of_time(more, message):
     chain = Chain()
     for search in (
         lambda: beam_search(chain, chain.start(2), task([9, 9], **more), beam=3),
@@ -329,7 +329,7 @@ def test_top_k_and_top_p_leave_only_the_most_probable():
     order = sorted(range(5), key=lambda i: -probabilities[i])
     found, _ = frequencies(Sampling(top_k=2))
     assert all(found[i] > 0 for i in order[:2]) and all(found[i] == 0 for i in order[2:])
-    share = probabilities[order[0]] + 1e-6  # the first alone does not fill it, so two stay
+    share = probabilities[order[0]] + 1e-6  # the first alone is not enough, so two stay
     found, _ = frequencies(Sampling(top_p=share))
     assert all(found[i] > 0 for i in order[:2]) and all(found[i] == 0 for i in order[2:])
     found, _ = frequencies(Sampling(top_p=1e-9))
@@ -346,14 +346,14 @@ def test_samples_depend_on_seed_and_number_only():
     assert [[o.ids for o in several] for several in other] != [[o.ids for o in several] for several in together]
 
 
-def test_log_probability_of_samples_is_the_models_at_any_temperature():
+def test_samples_have_the_models_log_probability_at_any_temperature():
     chain = Chain(seed=7)
     for one in sample(chain, chain.start(1), task([9]), Sampling(temperature=3.0), n_samples=20)[0]:
         assert one.log_probability == pytest.approx(chain.log_probability(0, one.ids, one.finished), abs=1e-4)
 
 
-def test_two_symbols_of_one_half_each_and_a_share_of_one_half():
-    """The first alone fills the share exactly."""
+def test_top_p_of_one_half_and_two_tokens_of_one_half_each():
+    """The first alone is exactly enough."""
 
     def halves(ids_BW, state):
         logprobs = torch.full((*ids_BW.shape, 4), -math.inf, dtype=torch.float64)
@@ -390,12 +390,12 @@ def test_sampling_at_the_extremes(temperature):
         ({"seed": -1}, "seed must be at least 0, not -1"),
     ],
 )
-def test_impossible_sampling_is_refused(wrong, message):
+def test_sampling_values_out_of_range_are_refused(wrong, message):
     with pytest.raises(ValueError, match=message):
         Sampling(**wrong)
 
 
-def test_impossible_beams_are_refused():
+def test_beam_values_out_of_range_are_refused():
     chain = Chain()
     with pytest.raises(ValueError, match="n_best = 3"):
         beam_search(chain, chain.start(1), task([3]), beam=2, n_best=3)
@@ -403,7 +403,7 @@ def test_impossible_beams_are_refused():
         beam_search(chain, chain.start(1), task([3], alpha=-1.0), beam=2)
 
 
-def test_shapes_are_what_names_say():
+def test_shapes_match_the_names():
     chain = Chain(vocabulary=11)
     with shapes_checked("heed.decode", shrinking=("beam_search", "greedy_search", "sample")) as seen:
         constraint = ForcedPrefix([[], [3]])

@@ -1,4 +1,4 @@
-"""The models that are exported elsewhere, too."""
+"""Fixtures shared with the tests of the command and of exports."""
 
 from tests.cli.conftest import cache, corpus, module_cache, train_arguments, train_run
 from tests.export.conftest import learnt

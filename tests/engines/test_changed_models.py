@@ -1,4 +1,4 @@
-"""A model that is changed after it has translated: what follows is what a new translator of it would say."""
+"""A translator whose model is changed translates like a new translator of the changed model."""
 
 import pytest
 import torch
@@ -41,38 +41,38 @@ CHANGES = {
 }
 
 
-def said(translator):
+def translations(translator):
     return [(one.text, one.score) for one in translator.translate(TEXTS, beam=3)]
 
 
 @pytest.mark.usefixtures("sixteen_bits")
 @pytest.mark.parametrize("change", CHANGES)
-def test_it_translates_as_it_is_now(tokenizer, change):
+def test_a_change_takes_effect(tokenizer, change):
     translator = make_translator(tokenizer)
-    before = said(translator)
+    before = translations(translator)
     searchers = translator.engine._searchers
-    assert said(translator) == before and translator.engine._searchers is searchers  # not made again without need
+    assert translations(translator) == before and translator.engine._searchers is searchers  # not rebuilt without need
     CHANGES[change](translator.models[0])
     fresh = torch_translator(translator.models, tokenizer, translator.decode)
-    assert said(translator) == said(fresh)
-    assert (said(translator) == before) == (change == "there and back")
+    assert translations(translator) == translations(fresh)
+    assert (translations(translator) == before) == (change == "there and back")
 
 
-def test_a_model_put_in_its_place_is_noticed(tokenizer):
+def test_a_replaced_model_takes_effect(tokenizer):
     translator = make_translator(tokenizer)
-    before = said(translator)
+    before = translations(translator)
     model = Transformer(small_config(max_length=40), tokenizer.vocabulary).eval()
     translator.models[0] = model
-    assert said(translator) == said(torch_translator([model], tokenizer, translator.decode)) != before
+    assert translations(translator) == translations(torch_translator([model], tokenizer, translator.decode)) != before
 
 
 @pytest.mark.skipif(library() is None, reason="no compiler")
-def test_8_bits_are_made_again_or_refused_by_name(tokenizer):
+def test_8_bits_are_quantised_again_or_refused(tokenizer):
     translator = make_translator(tokenizer, int8=True)
-    before = said(translator)
+    before = translations(translator)
     in_place(translator.models[0])
-    after = said(translator)
-    assert after == said(torch_translator(translator.models, tokenizer, translator.decode, int8=True)) != before
+    after = translations(translator)
+    assert after == translations(torch_translator(translator.models, tokenizer, translator.decode, int8=True)) != before
     translator.models[0].half()
     with pytest.raises(ConfigError, match="float16"):
         translator.translate(TEXTS)

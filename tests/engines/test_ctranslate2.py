@@ -1,4 +1,4 @@
-"""CTranslate2 in the place of torch gives what torch gives, line for line."""
+"""The CTranslate2 engine gives the same translations as torch."""
 
 import json
 import shutil
@@ -48,12 +48,12 @@ def exported(learnt: Path, module_cache: Path) -> Translator:
 
 @pytest.fixture
 def copy(learnt: Path, tmp_path: Path, cache: Path) -> Path:
-    """A run to be harmed, which nobody has exported."""
+    """A copy of a run that has no export yet, to be damaged."""
     return Path(shutil.copytree(learnt, tmp_path / "run"))
 
 
 def without_pad_and_unk(translator: Translator, one: Translation) -> float:
-    """Its log-probability by one pass of torch, where PAD and UNK have no share: CTranslate2 gives it to the others."""
+    """Return its log-probability by one pass of torch, with PAD and UNK excluded from the softmax as in CTranslate2."""
     source, target = (
         [translator.tokenizer._processor.piece_to_id(p) for p in side] for side in (one.source_pieces, one.pieces)
     )
@@ -84,7 +84,7 @@ def test_the_same_as_torch(exported: Translator, translator: Translator, beam: i
 
 @pytest.mark.parametrize(("beam", "n_best", "alpha"), [(4, 3, 0.6), (4, 4, 0.6), (4, 2, 2.0), (3, 3, 0.0), (6, 6, 0.6)])
 def test_the_n_best(exported: Translator, translator: Translator, beam: int, n_best: int, alpha: float) -> None:
-    """More than `beam` may have finished, of which CTranslate2 drops some."""
+    """More than `beam` may finish, and then CTranslate2 drops some."""
     texts = letters(12, 200)
     found, expected = (one.translate(texts, beam=beam, n_best=n_best, alpha=alpha) for one in (exported, translator))
     assert all(len(one.alternatives) == n_best and one.alternatives[0].text == one.text for one in found)
@@ -92,7 +92,7 @@ def test_the_n_best(exported: Translator, translator: Translator, beam: int, n_b
         [each.pieces for each in one.alternatives] == [each.pieces for each in other.alternatives]
         for one, other in zip(found, expected, strict=True)
     ]
-    # Near ties: a minute model leaves PAD and UNK a share that counts.
+    # Not all, because of near ties: in such a small model, PAD and UNK have a noticeable probability.
     assert sum(same) >= 0.95 * len(same)
 
 
@@ -104,8 +104,8 @@ def test_any_number_of_workers(learnt: Path, translator: Translator, monkeypatch
         assert [one.text for one in open_exported(learnt).translate(texts)] == expected
 
 
-def test_a_small_budget(learnt: Path, translator: Translator) -> None:
-    """`decode.batch_tokens`: down to a sentence at a time."""
+def test_any_batch_size(learnt: Path, translator: Translator) -> None:
+    """Results do not depend on `decode.batch_tokens`, down to one sentence at a time."""
     texts = letters(16, 40)
     exported = open_exported(learnt)
     engine = exported.engine
@@ -126,7 +126,7 @@ def test_hard_lines_keep_count_and_order(exported: Translator, translator: Trans
 
 @pytest.mark.parametrize("extra_length", [0, 1])
 def test_at_the_length_limit(train_run: TrainRun, extra_length: int) -> None:
-    """Hardly trained and cut short: finished hypotheses go before unfinished ones."""
+    """A barely trained model reaches the limit often: finished hypotheses come before unfinished ones."""
     run = train_run(train__max_steps=30, decode__extra_length=extra_length).path
     texts = letters(13, 60)
     found, expected = (one.translate(texts, n_best=3) for one in (open_exported(run), load(run)))
@@ -138,8 +138,8 @@ def test_at_the_length_limit(train_run: TrainRun, extra_length: int) -> None:
         ]
 
 
-def test_learned_positions_end(train_run: TrainRun) -> None:
-    """Hardly trained, it writes on until there is no position left."""
+def test_learned_positions_bound_the_output(train_run: TrainRun) -> None:
+    """A barely trained model continues until there is no position left."""
     changes = {"model__positions": "learned", "model__max_length": 6, "decode__extra_length": 50}
     run = train_run(train__max_steps=3, train__save_every=3, train__validate_every=3, **changes).path
     texts = ["a b c d a b", "a b c d a b c d a b c d a b c d"]
@@ -155,14 +155,14 @@ def both(model: Transformer, tokenizer: Tokenizer, decode: DecodeConfig, folder:
     return exported, torch_translator([model], tokenizer, decode)
 
 
-@pytest.mark.parametrize("symbol", [PAD, UNK])
-def test_what_is_never_written(symbol: int, tokenizer: Tokenizer, tmp_path: Path) -> None:
-    """Not even by a model that would like nothing better."""
+@pytest.mark.parametrize("token", [PAD, UNK])
+def test_tokens_that_are_never_written(token: int, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """Not even by a model that gives them the highest probability."""
     model = random_model(tokenizer)
     last_norm = model.decoder[-1].feed_forward_residual.norm  # type: ignore[union-attr]
-    model.embedding.weight.data[symbol] = 30 * last_norm.bias.data  # type: ignore[union-attr, operator]
+    model.embedding.weight.data[token] = 30 * last_norm.bias.data  # type: ignore[union-attr, operator]
     exported, translator = both(model, tokenizer, DecodeConfig(extra_length=5), tmp_path)
-    (never,) = tokenizer.pieces([symbol])
+    (never,) = tokenizer.pieces([token])
     source = [tokenizer.pieces(ids) for ids in tokenizer.encode_ids(TEXTS)]
     plain = ctranslate2.Translator(str(tmp_path), intra_threads=1).translate_batch(source, max_decoding_length=9)
     assert any(never in one.hypotheses[0] for one in plain)
@@ -172,7 +172,7 @@ def test_what_is_never_written(symbol: int, tokenizer: Tokenizer, tmp_path: Path
 
 
 def test_no_input_is_cut(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    """CTranslate2 cuts at 1,024 pieces unless told otherwise."""
+    """CTranslate2 cuts at 1,024 pieces by default."""
     model = random_model(tokenizer, max_length=1200)
     text = "dog " * 1024 + "fox " * 150
     assert len(tokenizer.encode_ids([text])[0]) == 1174
@@ -186,7 +186,7 @@ def test_no_input_is_cut(tokenizer: Tokenizer, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"beam": 0}, {"alpha": -1.0}, {"n_best": 0}, {"beam": 2, "n_best": 3}])
-def test_requests_that_cannot_be(exported: Translator, translator: Translator, wrong: dict[str, int]) -> None:
+def test_invalid_options(exported: Translator, translator: Translator, wrong: dict[str, int]) -> None:
     messages = []
     for one in (exported, translator):
         with pytest.raises(DecodeError) as caught:
@@ -195,24 +195,24 @@ def test_requests_that_cannot_be(exported: Translator, translator: Translator, w
     assert messages[0] == messages[1]
 
 
-BEYOND = {
-    "sampling": ({"sampling": Sampling()}, "it would draw other samples"),
+UNSUPPORTED = {
+    "sampling": ({"sampling": Sampling()}, "its random samples differ from torch's"),
     "prefixes": ({"prefixes": [""]}, "it does not force prefixes piece by piece"),
-    "attention": ({"attention": True}, "it does not tell its attention"),
-    "trace": ({"trace": True}, "it does not tell what it considered"),
-    "deadline": ({"seconds": 60.0}, "it has no deadlines"),
+    "attention": ({"attention": True}, "it does not return attention weights"),
+    "trace": ({"trace": True}, "it does not return traces"),
+    "deadline": ({"seconds": 60.0}, "it does not support deadlines"),
     "cancelling": ({"is_cancelled": lambda: False}, "it cannot be cancelled"),
 }
 
 
-@pytest.mark.parametrize("case", BEYOND)
-def test_what_it_cannot_do_is_refused(exported: Translator, case: str) -> None:
-    asked, reason = BEYOND[case]
+@pytest.mark.parametrize("case", UNSUPPORTED)
+def test_unsupported_options_are_refused(exported: Translator, case: str) -> None:
+    asked, reason = UNSUPPORTED[case]
     with pytest.raises(DecodeError, match=f"engine ctranslate2 cannot do this: {reason}; use engine torch"):
         exported.translate(["a"], **asked)  # type: ignore[arg-type]
 
 
-def test_torchs_own_is_refused_by_name(exported: Translator) -> None:
+def test_what_only_torch_can_do_is_refused(exported: Translator) -> None:
     assert repr(exported) == f"<Translator: ctranslate2, vocabulary of {len(exported.tokenizer)}>"
     with pytest.raises(DecodeError, match="ctranslate2, .* cannot do this; load the model without engine="):
         exported.score(["a"], ["b"])
@@ -221,11 +221,11 @@ def test_torchs_own_is_refused_by_name(exported: Translator) -> None:
 
 
 def test_an_ensemble_is_refused(learnt: Path) -> None:
-    with pytest.raises(ConfigError, match="engine ctranslate2: it has no ensembles"):
+    with pytest.raises(ConfigError, match="engine ctranslate2: it does not support ensembles"):
         load(learnt, learnt, engine="ctranslate2")
 
 
-def test_an_engine_that_is_not_there(learnt: Path) -> None:
+def test_an_unknown_engine(learnt: Path) -> None:
     with pytest.raises(ConfigError, match="there is no engine 'auto'; there are: torch, ctranslate2"):
         load(learnt, engine="auto")
 
@@ -234,7 +234,7 @@ def test_an_engine_that_is_not_there(learnt: Path) -> None:
 
 
 def made(cache: Path) -> dict[str, int]:
-    """Each export, and what changes whenever it is made anew."""
+    """Return each export with its inode, which changes when it is made again."""
     return {folder.name: (folder / "model.bin").stat().st_ino for folder in exports(cache)}
 
 
@@ -242,7 +242,7 @@ def state(folder: Path) -> dict[Path, tuple[int, int]]:
     return {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in (folder, *folder.rglob("*"))}
 
 
-def test_the_run_folder_stays_as_it_is(copy: Path, cache: Path) -> None:
+def test_the_run_folder_is_not_changed(copy: Path, cache: Path) -> None:
     before = state(copy)
     open_exported(copy).translate(letters(3, 5))
     open_exported(copy, int8=True).translate(letters(3, 5))
@@ -251,7 +251,7 @@ def test_the_run_folder_stays_as_it_is(copy: Path, cache: Path) -> None:
 
 
 def test_one_export_for_every_copy_of_a_run(copy: Path, cache: Path, tmp_path: Path) -> None:
-    """An export belongs to weights and vocabulary, wherever they lie."""
+    """An export belongs to weights and vocabulary, wherever they are."""
     open_exported(copy)
     before = made(cache)
     shutil.move(copy, tmp_path / "moved")
@@ -259,37 +259,37 @@ def test_one_export_for_every_copy_of_a_run(copy: Path, cache: Path, tmp_path: P
     assert made(cache) == before and len(before) == 1
 
 
-def damage(folder: Path) -> None:
+def flip_a_bit(folder: Path) -> None:
     content = bytearray((folder / "model.bin").read_bytes())
     content[len(content) // 2] ^= 1
     (folder / "model.bin").write_bytes(content)
 
 
 @pytest.mark.parametrize(
-    "harm",
+    "damage",
     [
-        damage,
+        flip_a_bit,
         lambda folder: (folder / "manifest.json").unlink(),
         lambda folder: (folder / "shared_vocabulary.json").unlink(),
         lambda folder: (folder / "manifest.json").write_text("{}"),
     ],
     ids=["a flipped bit", "no manifest", "a file gone", "another manifest"],
 )
-def test_made_once_and_again_when_damaged(copy: Path, cache: Path, harm: Callable[[Path], None]) -> None:
+def test_made_once_and_again_when_damaged(copy: Path, cache: Path, damage: Callable[[Path], None]) -> None:
     expected = [one.text for one in open_exported(copy).translate(letters(3, 5))]
     first = made(cache)
     open_exported(copy)
     assert made(cache) == first
     (folder,) = exports(cache)
-    harm(folder)
+    damage(folder)
     assert [one.text for one in open_exported(copy).translate(letters(3, 5))] == expected
     again = made(cache)
-    assert again.keys() == first.keys()  # put in its place, and nothing left beside it
+    assert again.keys() == first.keys()  # replaced, and nothing else left behind
     open_exported(copy)
-    assert made(cache) == again  # whole
+    assert made(cache) == again  # it is intact
 
 
-def test_another_checkpoint_has_an_export_of_its_own(copy: Path) -> None:
+def test_each_checkpoint_has_its_own_export(copy: Path) -> None:
     texts = letters(3, 40)
     names = sorted(path.name for path in (copy / "checkpoints").glob("step-*"))
     for name in (names[0], names[-1], "last", "best"):
@@ -300,7 +300,7 @@ def test_another_checkpoint_has_an_export_of_its_own(copy: Path) -> None:
 
 
 def test_made_again_for_longer_translations(copy: Path, cache: Path) -> None:
-    """The table of positions in it reaches as far as the longest."""
+    """The table of positions in the export is as long as the longest translation."""
     open_exported(copy)
     first = made(cache)
     settings = read_json(copy / "config.json")
@@ -313,7 +313,7 @@ def test_made_again_for_longer_translations(copy: Path, cache: Path) -> None:
 
 
 def sign_export(folder: Path) -> None:
-    """Make the checksums right again."""
+    """Write correct checksums into the manifest."""
     manifest = read_json(folder / MANIFEST)
     sums = {name: checksum((folder / name).read_bytes()) for name in manifest["sha256"]}
     write_manifest(folder, {**manifest, "sha256": sums})
@@ -325,7 +325,7 @@ def other_vocabulary(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "harm",
+    "damage",
     [
         lambda folder: (folder / "model.bin").write_bytes(b""),
         lambda folder: (folder / "model.bin").write_bytes((folder / "model.bin").read_bytes()[:5000]),
@@ -337,23 +337,23 @@ def other_vocabulary(folder: Path) -> None:
     ],
     ids=["empty", "cut", "zeros", "no config", "no vocabulary", "numbers", "another vocabulary"],
 )
-def test_damage_with_right_checksums_is_named(copy: Path, cache: Path, harm: Callable[[Path], None]) -> None:
+def test_damage_with_correct_checksums_is_reported(copy: Path, cache: Path, damage: Callable[[Path], None]) -> None:
     open_exported(copy)
     (folder,) = exports(cache)
-    harm(folder)
+    damage(folder)
     sign_export(folder)
     with pytest.raises(CheckpointError, match=f"{folder}: CTranslate2 cannot use it .* delete the folder"):
         open_exported(copy).translate(letters(3, 5))
 
 
-def test_a_cache_that_cannot_be_written_to_is_said_by_name(copy: Path, cache: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_reported(copy: Path, cache: Path) -> None:
     (cache / "heed" / "exports").write_text("a file in the way")
     with pytest.raises(CheckpointError, match=f"{cache}/heed/exports: cannot be written") as caught:
         open_exported(copy)
     assert ".new" not in str(caught.value) and "Errno" not in str(caught.value)
 
 
-def test_without_a_cache_folder_the_export_goes_with_the_process(copy: Path, tmp_path: Path) -> None:
+def test_without_a_cache_folder_the_export_is_temporary(copy: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     (tmp_path / "temporary").mkdir()
     script = (
@@ -388,22 +388,22 @@ def test_no_such_checkpoint(copy: Path) -> None:
         open_exported(copy, "nonsense")
 
 
-def test_two_do_not_make_it_at_once(copy: Path, cache: Path) -> None:
+def test_two_processes_do_not_export_at_once(copy: Path, cache: Path) -> None:
     open_exported(copy)
     (folder,) = exports(cache)
     shutil.rmtree(folder)
-    beside = folder.with_name(f".{folder.name}.new")
-    beside.mkdir()
-    with FolderLock.acquire(beside), pytest.raises(CheckpointError, match="another process is making it"):
+    unfinished = folder.with_name(f".{folder.name}.new")
+    unfinished.mkdir()
+    with FolderLock.acquire(unfinished), pytest.raises(CheckpointError, match="another process is making it"):
         open_exported(copy)
     open_exported(copy)
     assert exports(cache) == [folder]
 
 
-def test_eight_bits_have_an_export_of_their_own(copy: Path, cache: Path) -> None:
+def test_8_bits_have_their_own_export(copy: Path, cache: Path) -> None:
     texts = letters(3, 40)
-    whole, eighth = open_exported(copy), open_exported(copy, int8=True)
-    before, scores = ([one.score for one in some.translate(texts)] for some in (whole, eighth))
+    float32, int8 = open_exported(copy), open_exported(copy, int8=True)
+    before, scores = ([one.score for one in some.translate(texts)] for some in (float32, int8))
     assert before != scores and scores == pytest.approx(before, abs=0.5)
     kept = made(cache)
     assert len(kept) == 2

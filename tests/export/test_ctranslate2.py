@@ -1,4 +1,4 @@
-"""What CTranslate2 computes with an exported model is what the model computes."""
+"""CTranslate2 computes the same with an exported model as the model itself."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ DECODE = DecodeConfig()
 
 
 def theirs(folder: Path, tokenizer: Tokenizer, sources: list[str], targets: list[str]) -> list[list[float]]:
-    """Log-probabilities of each target piece and the end, by CTranslate2."""
+    """Return CTranslate2's log-probabilities of each target piece and the end token."""
     pieces = [[tokenizer.pieces(ids) for ids in tokenizer.encode_ids(side)] for side in (sources, targets)]
     scored = ctranslate2.Translator(str(folder), intra_threads=1).score_batch(*pieces, max_input_length=0)
     return [one.log_probs for one in scored]
@@ -58,14 +58,14 @@ def test_the_same_epsilon(tokenizer: Tokenizer, tmp_path: Path) -> None:
 
 
 def test_far_positions(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    """The model was built for 60; its sinusoids go on, and so does the table."""
+    """The model was built for 60 positions; its sinusoids continue, and so does the table."""
     model = random_model(tokenizer)
     write_ctranslate2(tmp_path, model, tokenizer, DECODE)
     long = ["dog " * 700]
     assert_close(theirs(tmp_path, tokenizer, long, long), ours(model, tokenizer, long, long), 1e-4)
 
 
-def test_the_table_is_as_long_as_translations_may_be(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_the_position_table_covers_the_longest_translation(tokenizer: Tokenizer, tmp_path: Path) -> None:
     model = random_model(tokenizer)
     write_ctranslate2(tmp_path, model, tokenizer, DecodeConfig(extra_length=5000))
     result = ctranslate2.Translator(str(tmp_path), intra_threads=1).translate_batch(
@@ -78,16 +78,16 @@ def test_eight_bits(learnt: Path, tmp_path: Path) -> None:
     run = RunFolder.open(learnt)
     model = run.load_model()
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
-    for name, int8 in (("whole", False), ("eighth", True)):
+    for name, int8 in (("float32", False), ("int8", True)):
         (tmp_path / name).mkdir()
         write_ctranslate2(tmp_path / name, model, run.tokenizer, run.config.decode, int8)
-    # CTranslate2 quantises in place: not in our place.
+    # CTranslate2 quantises in place, but a copy.
     assert all(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())
-    variables = [(tmp_path / name / "model.bin").read_bytes() for name in ("whole", "eighth")]
+    variables = [(tmp_path / name / "model.bin").read_bytes() for name in ("float32", "int8")]
     assert b"weight_scale" not in variables[0] and b"weight_scale" in variables[1]
     texts = letters(7, 40)
     pairs = (texts, [text[::-1] for text in texts])
-    exact, rough = (theirs(tmp_path / name, run.tokenizer, *pairs) for name in ("whole", "eighth"))
+    exact, rough = (theirs(tmp_path / name, run.tokenizer, *pairs) for name in ("float32", "int8"))
     assert exact != rough
     assert_close(exact, ours(model, run.tokenizer, *pairs), 2e-5)
     assert_close(rough, exact, 0.5)  # not where MKL has AVX2 only: CTranslate2's products overflow (docs/export.md)

@@ -1,4 +1,4 @@
-"""What `transformers` computes with an exported model is what the model computes."""
+"""`transformers` computes the same with an exported model as the model itself."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from heed.config import DecodeConfig
 from heed.errors import ConfigError
-from heed.export.huggingface import refuse_what_marian_lacks, write_huggingface
+from heed.export.huggingface import check_marian_supports, write_huggingface
 from heed.run import RunFolder
 from heed.text.tokenizer import Tokenizer
 from tests.cli.conftest import letters
@@ -17,7 +17,7 @@ from tests.conftest import EOS, PAD, small_config, torch_translator
 from tests.export.conftest import TEXTS, random_model
 
 DECODE = DecodeConfig()
-# Narrow heads have queries scaled anew, in float32.
+# The queries of narrow heads are rescaled, in float32.
 HEADS: dict[str, tuple[dict[str, object], float]] = {
     "as published": ({"d_k": None, "d_v": None}, 1e-10),
     "narrow": ({}, 1e-4),
@@ -27,18 +27,18 @@ HEADS: dict[str, tuple[dict[str, object], float]] = {
 @pytest.fixture(scope="module")
 def transformers() -> Any:
     return pytest.importorskip(
-        "transformers", reason="transformers is no dependency of heed; `make test-export` installs it"
+        "transformers", reason="transformers is not a dependency of heed; `make test-export` installs it"
     )
 
 
 def loaded(transformers: Any, folder: Path) -> tuple[Any, Any]:
     model, info = transformers.MarianMTModel.from_pretrained(folder, output_loading_info=True)
-    assert not any(info.values()), info  # nothing missing, nothing left over, nothing of another shape
+    assert not any(info.values()), info  # nothing missing, unexpected or of another shape
     return model.eval(), transformers.MarianTokenizer.from_pretrained(folder)
 
 
 def same_epsilon(marian: nn.Module) -> None:
-    """Marian's norms have 1e-5 and no setting for it; this is to compare everything else."""
+    """Set our epsilon in Marian's norms, which have no setting for it, to compare everything else."""
     for module in marian.modules():
         if isinstance(module, nn.LayerNorm):
             module.eps = 1e-6
@@ -52,7 +52,7 @@ def logits(marian: Any, batch: Any, tgt_in_BT: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("heads", HEADS)
 def test_the_same_logits(transformers: Any, heads: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
-    """In float64, so that "the same" can mean the same to many digits."""
+    """Compare in float64, to many digits."""
     build, within = HEADS[heads]
     model = random_model(tokenizer, **build)
     write_huggingface(tmp_path, model, tokenizer, DECODE)
@@ -65,7 +65,7 @@ def test_the_same_logits(transformers: Any, heads: str, tokenizer: Tokenizer, tm
         expected = model.double()(batch.input_ids, tgt_in_BT)
     torch.testing.assert_close(logits(marian.double(), batch, tgt_in_BT), expected, atol=within, rtol=0)
 
-    # Saved by `transformers` it is still the same model: nothing depends on a table that is not saved.
+    # Saved again by `transformers`, it is still the same model: nothing depends on a table that is not saved.
     marian.float().save_pretrained(tmp_path / "again")
     theirs.save_pretrained(tmp_path / "again")
     again, _ = loaded(transformers, tmp_path / "again")
@@ -105,7 +105,7 @@ def test_the_same_translations(transformers: Any, learnt: Path, tmp_path: Path) 
     ids = marian.generate(**batch, num_beams=1, early_stopping=False, length_penalty=1.0)
     expected = theirs.batch_decode(ids, skip_special_tokens=True)
     found = torch_translator([model], run.tokenizer, run.config.decode).translate(texts, beam=1)
-    # Ours stops at source length + 5 here; `generate` has one limit for all.
+    # Ours stops at source length + 5 here; `generate` has one limit for the whole batch.
     pairs = [(one.text, other) for one, other in zip(found, expected, strict=True) if one.finished]
     assert len(pairs) > 30 and len({text for text, _ in pairs}) > 20
     assert [text for text, _ in pairs] == [other for _, other in pairs]
@@ -121,8 +121,10 @@ def test_the_same_translations(transformers: Any, learnt: Path, tmp_path: Path) 
         ({"d_model": 25, "positions": "learned"}, "model.d_model = 25 is not a multiple of model.h = 2"),
     ],
 )
-def test_what_marian_cannot_be(build: dict[str, object], reason: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
-    refuse_what_marian_lacks(small_config())
+def test_models_marian_cannot_represent_are_refused(
+    build: dict[str, object], reason: str, tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    check_marian_supports(small_config())
     with pytest.raises(ConfigError, match="--to ctranslate2") as caught:
         write_huggingface(tmp_path, random_model(tokenizer, **build), tokenizer, DECODE)
     assert reason in str(caught.value)

@@ -3,5 +3,5 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def kernels_are_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In what these tests start, even if all tests are run without kernels."""
+    """Switch the kernels on in the processes that these tests start, even if the suite runs with HEED_KERNELS=off."""
     monkeypatch.delenv("HEED_KERNELS", raising=False)

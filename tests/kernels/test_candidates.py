@@ -1,4 +1,4 @@
-"""The compiled choice of continuations beside a softmax and sort in twice the precision."""
+"""Compare the kernel that finds continuations with a softmax and a full sort in float64."""
 
 import math
 
@@ -20,7 +20,7 @@ def test_the_best_are_those_of_a_full_sort(vocabulary, n, never, scale):
     logits = scale * torch.randn(6, 4, vocabulary, generator=random)
     live = -5 * torch.rand(6, 4, generator=random)
     live[2, 1:] = -math.inf
-    never = tuple(symbol for symbol in never if symbol < vocabulary - 1)
+    never = tuple(token for token in never if token < vocabulary - 1)
     logits[0, 1, list(never)] = scale * 10  # probable, but not offered
     logits[1, 1, -1] = scale * 3  # the last of all
     if vocabulary > 5:
@@ -31,17 +31,17 @@ def test_the_best_are_those_of_a_full_sort(vocabulary, n, never, scale):
     n = min(n, 4 * vocabulary)
     totals = expected.flatten(1).sort(1, descending=True).values[:, :n]
 
-    found, parents, symbols = best_by_kernel(live, logits, n, never)
+    found, parents, tokens = best_by_kernel(live, logits, n, never)
     torch.testing.assert_close(found.double(), totals, atol=1e-5 * max(1, scale), rtol=1e-5)
-    places = (parents * vocabulary + symbols)[found > -math.inf]
+    indices = (parents * vocabulary + tokens)[found > -math.inf]
     rows = torch.arange(6).unsqueeze(1).expand(-1, n)[found > -math.inf]
     torch.testing.assert_close(
-        expected.flatten(1)[rows, places], found[found > -math.inf].double(), atol=1e-5 * max(1, scale), rtol=1e-5
+        expected.flatten(1)[rows, indices], found[found > -math.inf].double(), atol=1e-5 * max(1, scale), rtol=1e-5
     )
-    assert len({*zip(rows.tolist(), places.tolist(), strict=True)}) == len(places)  # none twice
+    assert len({*zip(rows.tolist(), indices.tolist(), strict=True)}) == len(indices)  # none twice
 
 
-def test_what_is_not_a_number_is_not_offered():
+def test_nan_is_not_offered():
     logits = torch.zeros(1, 2, 300)
     logits[0, 0, 7] = math.nan
     totals, parents, _ = best_by_kernel(torch.zeros(1, 2), logits, 4, ())

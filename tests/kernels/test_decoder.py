@@ -1,4 +1,4 @@
-"""The decoder in C beside the plain model in twice the precision, and what it refuses."""
+"""Compare the decoder in C with the PyTorch model in float64, and check what it refuses."""
 
 import copy
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from heed.vocabulary import Vocabulary
 from tests.model.hypotheses import walk
 from tests.model.test_int8 import ByIntegers
 
-pytestmark = pytest.mark.skipif(not is_available(), reason="no compiler, or a PyTorch that shows no sgemm")
+pytestmark = pytest.mark.skipif(not is_available(), reason="no compiler, or a PyTorch that exports no sgemm")
 
 SHAPES = {
     "post": ModelConfig(encoder_layers=1, decoder_layers=2, d_model=64, d_ff=96, h=2),
@@ -33,7 +33,7 @@ def model(request):
     torch.manual_seed(7)
     model = Transformer(SHAPES[request.param], Vocabulary(37)).eval()
     with torch.no_grad():
-        for parameter in model.parameters():  # norms and biases do something, too
+        for parameter in model.parameters():  # so that norms and biases matter
             parameter += 0.2 * torch.randn_like(parameter)
     return model
 
@@ -42,7 +42,7 @@ def ids(*shape: int, seed: int = 0) -> torch.Tensor:
     return torch.randint(3, 37, shape, generator=torch.Generator().manual_seed(seed))
 
 
-def near(found: torch.Tensor, exact: torch.Tensor) -> None:
+def assert_near(found: torch.Tensor, exact: torch.Tensor) -> None:
     torch.testing.assert_close(found.double(), exact, atol=2e-4, rtol=2e-4)
 
 
@@ -54,21 +54,21 @@ def test_decoding_token_by_token_equals_the_plain_model(model):
     state = compiled.start(src)
     for t in range(20):
         logits, state = compiled.step(tgt[:, t : t + 1], state)
-        near(logits[:, 0], exact[:, t])
+        assert_near(logits[:, 0], exact[:, t])
 
 
 @torch.inference_mode()
-def test_hypotheses_that_part_and_merge_each_see_their_own_past(model):
+def test_hypotheses_that_branch_and_merge_each_see_their_own_past(model):
     src = ids(3, 9)
     src[1, 4:] = 0
     plain = copy.deepcopy(model).double()
     for logits, source, past in walk(CompiledTransformer(model), src, 37):
-        near(logits, plain(source, past)[0, -1])
+        assert_near(logits, plain(source, past)[0, -1])
 
 
 @torch.inference_mode()
-def test_8_bits_are_those_of_integers(model):
-    """But for a number now and then that falls to the other side of half a step."""
+def test_8_bits_as_with_integers(model):
+    """Except where float error rounds a number to the neighbouring code."""
     src = ids(3, 9)
     src[1, 4:] = 0
     by_integers = quantized(model)
@@ -84,11 +84,11 @@ def test_8_bits_are_those_of_integers(model):
         assert (found - exact).norm() < 0.02 * exact.norm()
 
 
-# --- what C is given the address of -----------------------------------------------------------------------
+# --- what C gets pointers to ------------------------------------------------------------------------------
 
 
-def begun(model, n_sentences=3):
-    """Three steps into a translation: the state, and a fourth token of each sentence."""
+def after_three_steps(model, n_sentences=3):
+    """Return the state of a search after three steps, and a fourth token of each sentence."""
     state, newest = model.start(ids(n_sentences, 9)), ids(n_sentences, 1, seed=2)
     for _ in range(3):
         _, state = model.step(newest, state)
@@ -97,10 +97,10 @@ def begun(model, n_sentences=3):
 
 @torch.inference_mode()
 @pytest.mark.parametrize("bits", [32, 8])
-def test_it_owns_its_weights(model, bits):
-    """What C points to are copies, and what is copied may be overwritten: here it is."""
+def test_it_owns_copies_of_its_weights(model, bits):
+    """C points to copies, so overwriting the model's weights changes nothing."""
     compiled = CompiledTransformer(model if bits == 32 else quantized(model))
-    state, newest = begun(compiled)
+    state, newest = after_three_steps(compiled)
     expected = compiled.step(newest, state)[0]
     for layer in model.decoder:
         for parameter in layer.parameters():
@@ -117,7 +117,7 @@ def shorter(tensor: torch.Tensor) -> torch.Tensor:
 @torch.inference_mode()
 @pytest.mark.parametrize("model", ["odd"], indirect=True)
 @pytest.mark.parametrize(
-    "spoil",
+    "damage",
     [
         pytest.param(lambda own: (shorter(own[0]), own[1]), id="narrower keys"),
         pytest.param(lambda own: (own[0], shorter(own[1])), id="narrower values"),
@@ -130,13 +130,13 @@ def shorter(tensor: torch.Tensor) -> torch.Tensor:
         pytest.param(lambda own: (own[0].to("meta"), own[1]), id="another device"),
     ],
 )
-@pytest.mark.parametrize("whose", ["target", "source"])
-def test_another_kv_cache_is_refused(model, spoil, whose):
+@pytest.mark.parametrize("side", ["target", "source"])
+def test_a_wrong_kv_cache_is_refused(model, damage, side):
     compiled = CompiledTransformer(model)
-    state, newest = begun(compiled)
-    layers = [*(state.cache if whose == "target" else state.source).layers]
-    layers[-1] = spoil(layers[-1])
-    if whose == "target":
+    state, newest = after_three_steps(compiled)
+    layers = [*(state.cache if side == "target" else state.source).layers]
+    layers[-1] = damage(layers[-1])
+    if side == "target":
         state = replace(state, cache=KVCache(_Buffers(layers, 3), 3))
     else:
         state = replace(state, source=Source(layers, None))
@@ -149,10 +149,10 @@ def test_the_kv_cache_of_another_model_is_refused(model):
     compiled = CompiledTransformer(model)
     deeper = replace(model.config, decoder_layers=model.config.decoder_layers + 1)
     for config in (deeper, replace(model.config, d_k=5, d_v=3)):
-        state, newest = begun(Transformer(config, Vocabulary(37)).eval())
+        state, newest = after_three_steps(Transformer(config, Vocabulary(37)).eval())
         with pytest.raises(ValueError, match="KV cache"):
             compiled.step(newest, state)
-    state, _ = begun(compiled)
+    state, _ = after_three_steps(compiled)
     with pytest.raises(ValueError, match="KV cache"):
         compiled.step(ids(2, 1), state)  # of fewer sentences
 
@@ -170,14 +170,14 @@ def test_the_kv_cache_of_another_model_is_refused(model):
         pytest.param(torch.zeros(3, 9), id="two dimensions"),
     ],
 )
-def test_another_mask_is_refused(model, mask):
+def test_a_wrong_mask_is_refused(model, mask):
     compiled = CompiledTransformer(model)
-    state, newest = begun(compiled)
+    state, newest = after_three_steps(compiled)
     with pytest.raises(ValueError, match=r"a mask is \("):
         compiled.step(newest, replace(state, source=Source(state.source.layers, mask)))
 
 
-# --- models it is not for ---------------------------------------------------------------------------------
+# --- models it refuses --- ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -229,8 +229,8 @@ def another_class(model):
     ("change", "reason"),
     [
         (bias, "decoder.1.self_attention: a bias in w_q is not implemented in C"),
-        (hook, "decoder.0.cross_attention: it has a hook or a forward method of its own"),
-        (other_forward, "decoder.0.feed_forward: it has a hook or a forward method of its own"),
+        (hook, "decoder.0.cross_attention: it has a hook or its own forward method"),
+        (other_forward, "decoder.0.feed_forward: it has a hook or its own forward method"),
         (other_module, "decoder.0.self_attention.w_o: a Scaled is not implemented in C"),
         (more_parameters, "decoder.0.self_attention: relative is not implemented in C"),
         (other_field, "model.span = 7 is not implemented in C"),
@@ -243,5 +243,5 @@ def test_a_model_with_anything_unknown_is_left_to_pytorch(model, change, reason)
     assert reason_not_compiled(model) is None
     change(model)
     assert reason_not_compiled(model) == reason
-    with pytest.raises(ValueError, match="not a model for the C decoder"):
+    with pytest.raises(ValueError, match="the C decoder does not implement this model"):
         CompiledTransformer(model)

@@ -1,4 +1,4 @@
-"""Compiling: once, for everybody, and never in the way of anything. Loading: only what is whole and our own."""
+"""Compiling happens once and never stops anything else; only intact libraries of this user are loaded."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ import pytest
 from heed.kernels.library import cache_name
 
 SHOW = "from heed.kernels.library import library; found = library(); print(found._name if found else None)"
-NOBODY = 65534  # as a user of its own
+NOBODY = 65534  # another user
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 
@@ -23,7 +23,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make an
 
 
 def run(*before: str, **environment: str | None) -> subprocess.CompletedProcess[str]:
-    """Load the kernels in a process of its own; `before`: a command that starts Python, None: a variable unset."""
+    """Load the kernels in a new process. `before` is a command that starts Python; None unsets a variable."""
     wanted = {key: value for key, value in {**os.environ, **environment}.items() if value is not None}
     return subprocess.run([*before, sys.executable, "-c", SHOW], env=wanted, capture_output=True, text=True)
 
@@ -36,7 +36,7 @@ def show(*before: str, **environment: str | None) -> str:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The library, as the real compiler has made it."""
+    """The library, as the real compiler makes it."""
     if COMPILER is None:
         pytest.skip("no compiler")
     return Path(show(XDG_CACHE_HOME=str(tmp_path_factory.mktemp("built"))))
@@ -44,7 +44,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def cache(tmp_path: Path, built: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache, for a compiler that takes no time: it hands out what the real one has made, and takes notes."""
+    """An empty cache, with a compiler that takes no time: it copies the real library, and logs each call."""
     compiler = tmp_path / "cc"
     compiler.write_text(
         f'#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\ncat "{built}" > "$2"\necho made >> "{tmp_path}/made"\n'
@@ -61,11 +61,11 @@ def times_made(cache: Path) -> int:
 
 
 @needs_compiler
-def test_it_is_compiled_once_and_kept(tmp_path):
-    with ThreadPoolExecutor() as pool:  # several at the same time
+def test_it_is_compiled_once_and_cached(tmp_path):
+    with ThreadPoolExecutor() as pool:  # several processes at once
         first = list(pool.map(lambda _: show(XDG_CACHE_HOME=str(tmp_path)), range(3)))
     assert len(set(first)) == 1
-    assert [str(path) for path in (tmp_path / "heed").iterdir()] == first[:1]  # and nothing else is left
+    assert [str(path) for path in (tmp_path / "heed").iterdir()] == first[:1]  # and nothing else is left behind
     made = Path(first[0]).stat().st_mtime_ns
     assert show(XDG_CACHE_HOME=str(tmp_path)) == first[0]
     assert Path(first[0]).stat().st_mtime_ns == made
@@ -91,7 +91,7 @@ def test_they_can_be_switched_off():
         ),
     ],
 )
-def test_a_compiler_that_cannot_is_like_none_and_that_is_said(tmp_path, compiler, words):
+def test_a_broken_compiler_is_like_none_with_a_warning(tmp_path, compiler, words):
     broken = tmp_path / "cc"
     broken.write_text(f"#!/bin/sh\n{compiler}")
     broken.chmod(0o755)
@@ -100,14 +100,14 @@ def test_a_compiler_that_cannot_is_like_none_and_that_is_said(tmp_path, compiler
     assert "heed's kernels cannot be used" in done.stderr and words in done.stderr
 
 
-def test_a_home_that_cannot_be_written_to_is_no_obstacle(cache, tmp_path):
+def test_a_home_that_cannot_be_written_to_does_no_harm(cache, tmp_path):
     (tmp_path / "file").touch()
     found = show(XDG_CACHE_HOME=str(tmp_path / "file"))
     assert found.startswith(f"{tmp_path}/heed-") and found.endswith(".so")
     assert list(tmp_path.glob("heed-*")) == []  # nothing is left behind
 
 
-def test_a_user_without_home_and_name_is_no_obstacle(cache, tmp_path):
+def test_a_user_without_home_and_name_does_no_harm(cache, tmp_path):
     stranger = ["unshare", "--user", "--map-user=54321"]
     try:
         subprocess.run([*stranger, "true"], check=True, capture_output=True)
@@ -154,7 +154,7 @@ def test_a_damaged_library_is_made_again(cache, damage):
 
 
 def test_a_library_without_our_functions_is_made_again(cache, tmp_path):
-    """Its checksum is right: nothing is damaged, it is only another library."""
+    """Its checksum is right: it is intact, but another library."""
     show()
     path = next(cache.iterdir())
     other = tmp_path / "other.so"
@@ -166,7 +166,7 @@ def test_a_library_without_our_functions_is_made_again(cache, tmp_path):
     assert list(cache.iterdir()) == [path]
 
 
-def test_the_folder_is_nobody_elses(cache):
+def test_the_folder_is_private(cache):
     before = os.umask(0)
     try:
         path = Path(show())
@@ -178,7 +178,7 @@ def test_the_folder_is_nobody_elses(cache):
 
 @pytest.fixture
 def planted(cache, tmp_path) -> Path:
-    """In the library's place, under a name that fits, what leaves a mark when it is loaded."""
+    """A library in place of ours, with a valid name, that leaves a mark when it is loaded."""
     path = Path(show())
     mark, source = tmp_path / "mark", tmp_path / "planted.c"
     source.write_text(
@@ -193,8 +193,8 @@ def planted(cache, tmp_path) -> Path:
     return place
 
 
-def test_what_is_planted_would_leave_its_mark(planted, tmp_path):
-    """So that the tests below can fail: our own file is loaded."""
+def test_a_planted_library_of_our_own_leaves_its_mark(planted, tmp_path):
+    """So that the tests below can fail."""
     show()
     assert (tmp_path / "mark").exists()
 
@@ -219,13 +219,13 @@ def others_folder(path: Path) -> None:
         pytest.param(lambda path: path.symlink_to(path.rename(path.with_name("moved"))), id="a symlink"),
     ],
 )
-def test_what_others_can_write_is_never_loaded(planted, tmp_path, make):
+def test_a_library_that_others_can_write_is_never_loaded(planted, tmp_path, make):
     make(planted)
     refused = planted.parent.stat().st_uid != os.geteuid() or planted.parent.stat().st_mode & 0o022
     done = run()
     assert done.returncode == 0 and done.stdout.strip().endswith(".so")
     assert not (tmp_path / "mark").exists()
-    if refused:  # compiled for this process alone, and nothing in that folder is touched
+    if refused:  # compiled for this process alone; the folder is not touched
         assert done.stdout.startswith(f"{tmp_path}/heed-") and list(tmp_path.glob("heed-*")) == []
         assert planted.exists() and len(list(planted.parent.iterdir())) == 1
         assert f"{planted.parent}: belongs to another user or can be written to by others" in done.stderr
@@ -235,7 +235,7 @@ def test_what_others_can_write_is_never_loaded(planted, tmp_path, make):
         assert not planted.exists()
 
 
-def test_killed_while_it_is_cached(cache, tmp_path):
+def test_killed_while_caching(cache, tmp_path):
     """strace kills the process at its first fsync: the file is written, but not yet in its place."""
     if shutil.which("strace") is None:
         pytest.skip("needs strace")
@@ -247,7 +247,7 @@ def test_killed_while_it_is_cached(cache, tmp_path):
     assert list(cache.iterdir()) == [path]
 
 
-def test_it_is_flushed_before_it_is_in_its_place(cache, tmp_path):
+def test_it_is_flushed_before_it_is_renamed(cache, tmp_path):
     if shutil.which("strace") is None:
         pytest.skip("needs strace")
     notes = tmp_path / "notes"
@@ -258,8 +258,8 @@ def test_it_is_flushed_before_it_is_in_its_place(cache, tmp_path):
     assert f"<{cache}>" in lines[2]  # the folder
 
 
-def test_another_processor_another_library(tmp_path):
-    """What is compiled for one may not run on another, and both may share a home folder."""
+def test_another_processor_gets_another_library(tmp_path):
+    """A library compiled for one may not run on another, and both may share a home folder."""
     machines = {
         "one": "processor\t: 0\ncpu MHz\t: 2400.000\nflags\t: fpu sse avx2\n",
         "one later": "processor\t: 0\ncpu MHz\t: 3100.000\nflags\t: fpu sse avx2\n",

@@ -1,4 +1,4 @@
-"""The fused residual dropout against float64 arithmetic over the same mask, and the mask itself."""
+"""Compare the fused residual dropout with float64 arithmetic over the same mask, and test the mask itself."""
 
 import math
 
@@ -21,14 +21,14 @@ SHAPES = [(3, 32), (1, 1), (7, 5), (5, 33), (2, 3, 47), (4, 128), (2, 515), (3, 
 
 
 def mask(p: float, *shape: int, seed: int = 11, site: int = 0) -> Mask:
-    """Rows' seeds that look alike: that they are hashed is for the kernel to do."""
+    """Return a mask with consecutive seeds: the kernel has to hash them."""
     rows = math.prod(shape[:-1]) if math.prod(shape) else 0
     wrapped = [(seed + row + (1 << 63)) % (1 << 64) - (1 << 63) for row in range(rows)]
     return Mask(torch.tensor(wrapped, dtype=torch.int64), site, p)
 
 
 def factors(p: float, *shape: int, seed: int = 11, site: int = 0) -> torch.Tensor:
-    """What elements are multiplied by, seen by feeding ones."""
+    """Return what elements are multiplied by, found by dropping out ones."""
     return residual.dropout(torch.ones(shape), mask(p, *shape, seed=seed, site=site))
 
 
@@ -43,10 +43,10 @@ def a_norm(d: int) -> torch.nn.LayerNorm:
     return norm
 
 
-def layer_norm_and_back(
+def layer_norm_and_gradients(
     total: np.ndarray, gain: np.ndarray, bias: np.ndarray, grad: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Value, and gradients of input, gain and bias: the Jacobian of every row as a whole matrix, in float64."""
+    """Return the value and the gradients of input, gain and bias, using each row's full Jacobian in float64."""
     value, grad_total = np.empty_like(total), np.empty_like(total)
     grad_gain, grad_bias, d = np.zeros_like(gain), np.zeros_like(bias), len(gain)
     for row in range(len(total)):
@@ -64,7 +64,7 @@ def layer_norm_and_back(
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("p", [0.0, 0.3])
 @pytest.mark.parametrize("scale", [1.0, 1e-4, 1e6])
-def test_sum_and_norm_as_in_float64(shape: tuple[int, ...], p: float, scale: float) -> None:
+def test_dropout_add_norm_as_in_float64(shape: tuple[int, ...], p: float, scale: float) -> None:
     d, seed = shape[-1], 11
     x, y, grad = random(*shape, seed=1, scale=scale), random(*shape, seed=2, scale=scale), random(*shape, seed=3)
     norm = a_norm(d)
@@ -74,18 +74,18 @@ def test_sum_and_norm_as_in_float64(shape: tuple[int, ...], p: float, scale: flo
     as_rows = [t.detach().double().numpy().reshape(-1, d) for t in (x, y, grad, factors(p, *shape, seed=seed))]
     rows_x, rows_y, rows_grad, factor = as_rows
     gain, bias = norm.weight.detach().double().numpy(), norm.bias.detach().double().numpy()
-    value, grad_total, grad_gain, grad_bias = layer_norm_and_back(rows_x + rows_y * factor, gain, bias, rows_grad)
-    # The norm of float32 numbers loses as many digits as their deviation is smaller than they are.
+    value, grad_total, grad_gain, grad_bias = layer_norm_and_gradients(rows_x + rows_y * factor, gain, bias, rows_grad)
+    # A norm in float32 loses digits where the deviation is smaller than the numbers.
     close = dict(rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(found.detach().reshape(-1, d), value, **close)
     for tensor, wanted in zip(inputs, (grad_total, grad_total * factor, grad_gain, grad_bias), strict=True):
-        size = max(np.abs(wanted).max(), 1e-30) if d > 1 else 1.0  # with d = 1, all is cancelled out
+        size = max(np.abs(wanted).max(), 1e-30) if d > 1 else 1.0  # with d = 1, everything cancels out
         np.testing.assert_allclose(tensor.grad.reshape(wanted.shape) / size, wanted / size, **close)
 
 
 @pytest.mark.parametrize("shape", [*SHAPES, (), (0,), (4, 0), (0, 8)])
 @pytest.mark.parametrize("p", [0.0, 0.1, 0.75])
-def test_sum_alone_and_dropout_alone(shape: tuple[int, ...], p: float) -> None:
+def test_dropout_add_and_dropout_as_in_float64(shape: tuple[int, ...], p: float) -> None:
     x, y, grad = (random(*shape, seed=seed).requires_grad_(seed < 3) for seed in (1, 2, 3))
     factor = factors(p, *shape).double()
     exact = dict(rtol=1e-6, atol=1e-6, check_dtype=False)
@@ -111,12 +111,12 @@ def test_gradients_that_are_not_contiguous() -> None:
             assert torch.equal(one, other)
 
 
-def test_what_is_not_a_number_is_not_hidden() -> None:
+def test_nan_and_infinity_are_not_hidden() -> None:
     for wrong in (math.nan, math.inf, -math.inf):
         y = torch.ones(4, 64)
         y[1] = wrong  # some of it dropped
         assert residual.dropout(y, mask(0.5, 4, 64)).isfinite().all(1).tolist() == [True, False, True, True]
-        assert residual.dropout(y, mask(0.5, 4, 64))[1].isnan().any()  # as in PyTorch, where 0 x inf is no number
+        assert residual.dropout(y, mask(0.5, 4, 64))[1].isnan().any()  # as in PyTorch: 0 x inf is NaN
         for function in (residual.dropout_add, lambda *a: residual.dropout_add_norm(*a, a_norm(64))):
             assert not function(y, torch.ones(4, 64), mask(0.5, 4, 64))[1].isfinite().any()
             assert function(y, torch.ones(4, 64), mask(0.5, 4, 64))[2].isfinite().all()
@@ -124,7 +124,7 @@ def test_what_is_not_a_number_is_not_hidden() -> None:
 
 @pytest.mark.parametrize("p", [0.1, 0.3, 0.5, 0.9])
 @pytest.mark.parametrize("shape", [(8000, 128), (2000, 515), (1, 1_000_003)])
-def test_elements_are_dropped_one_by_one_with_the_right_probability(p: float, shape: tuple[int, int]) -> None:
+def test_elements_are_dropped_independently_with_the_right_probability(p: float, shape: tuple[int, int]) -> None:
     factor = factors(p, *shape)
     rounded = round(p * 65536) / 65536
     assert factor.unique().tolist() == pytest.approx([0, 1 / (1 - rounded)], rel=1e-7)
@@ -139,10 +139,10 @@ def test_elements_are_dropped_one_by_one_with_the_right_probability(p: float, sh
         if shape[0] > distance:
             pairs = zero[distance:] * zero[:-distance]
             assert abs(pairs.mean().item()) < 5 / math.sqrt(pairs.numel())
-    # No row and no column has more than its share: sums of squares of standard normal numbers.
-    for way, length in ((0, shape[0]), (1, shape[1])):
-        if length > 1000 or shape[1 - way] > 1000:
-            sums = zero.sum(way) / math.sqrt(length)
+    # Rows and columns have equal shares: these are sums of squares of standard normal numbers.
+    for axis, length in ((0, shape[0]), (1, shape[1])):
+        if length > 1000 or shape[1 - axis] > 1000:
+            sums = zero.sum(axis) / math.sqrt(length)
             k = len(sums)
             assert abs((sums**2).sum().item() - k) < 6 * math.sqrt(2 * k) + 6
 
@@ -154,7 +154,7 @@ def test_triples_are_independent_too() -> None:
         assert abs(triples.mean().item()) < 5 / math.sqrt(triples.numel())
 
 
-def test_seeds_that_look_alike_have_nothing_in_common() -> None:
+def test_similar_seeds_give_independent_masks() -> None:
     p, shape = 0.3, (4000, 128)
     spread = p * (1 - p)
     seeds = [0, 1, 2, 3, 1 << 31, 1 << 32, (1 << 63) - 1, -(1 << 63), -1, 0x9E3779B97F4A7C15 - (1 << 64)]
@@ -165,15 +165,15 @@ def test_seeds_that_look_alike_have_nothing_in_common() -> None:
             assert abs((one * other).mean().item()) < 5.5 * spread / math.sqrt(n)
 
 
-def test_a_mask_goes_by_its_seed_alone() -> None:
+def test_a_mask_depends_on_its_seed_alone() -> None:
     assert torch.equal(factors(0.3, 50, 70, seed=9), factors(0.3, 50, 70, seed=9))
     assert torch.equal(factors(0.3, 50, 70, seed=9)[:20], factors(0.3, 20, 70, seed=9))
 
 
 @pytest.mark.parametrize("d", [1, 16, 31, 32, 33, 96, 515, 1100])
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.9])
-def test_masks_are_those_of_pytorch_operations(d: int, p: float) -> None:
-    """Bit for bit: `keep_mask` is the formula, this is the fast way to it."""
+def test_masks_equal_keep_mask(d: int, p: float) -> None:
+    """Bit for bit: `keep_mask` is the formula in PyTorch."""
     generator = torch.Generator().manual_seed(d)
     seeds = torch.randint(-(1 << 63), (1 << 63) - 1, (40,), generator=generator)
     for site in (0, 1, 63):
@@ -181,7 +181,7 @@ def test_masks_are_those_of_pytorch_operations(d: int, p: float) -> None:
         assert torch.equal(kept, keep_mask(seeds, site, d, round(p * 65536)))
 
 
-def test_sites_have_nothing_in_common() -> None:
+def test_sites_give_independent_masks() -> None:
     p, shape = 0.3, (4000, 128)
     zeros = [((factors(p, *shape, site=site) == 0).double() - p) for site in range(4)]
     for i, one in enumerate(zeros):
@@ -223,16 +223,16 @@ def test_the_layer_uses_the_kernel_where_it_can(kind: str, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("kind", ["post", "pre"])
-def test_a_model_drops_in_the_published_places_only(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_has_dropout_in_the_published_places_only(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On each sub-layer's output and on embeddings + positions: 3 per decoder layer, 2 per encoder layer, 2 more."""
     calls, masks = [], set()
     for name in ("dropout", "dropout_add", "dropout_add_norm"):
         right = getattr(residual, name)
 
         def counted(*a, name=name, right=right):
-            (of,) = (one for one in a if isinstance(one, Mask))
-            calls.append((name, of.p))
-            masks.add((of.site, tuple(of.seeds.flatten().tolist())))
+            (used,) = (one for one in a if isinstance(one, Mask))
+            calls.append((name, used.p))
+            masks.add((used.site, tuple(used.seeds.flatten().tolist())))
             return right(*a)
 
         monkeypatch.setattr(residual, name, counted)

@@ -1,4 +1,4 @@
-"""The softmax of the loss against float64 arithmetic."""
+"""Compare the softmax of the loss with float64 arithmetic."""
 
 import math
 
@@ -30,7 +30,7 @@ def test_as_in_float64(vocab_size: int, scale: float, share: float) -> None:
     assert found is not None
     sums, normalizers, gold_logits = (tensor.double().numpy() for tensor in found)
     for row in range(5):
-        # float32 subtracts the highest first, so the difference is what is exact.
+        # Subtract in float32, as the kernel does, then continue in float64.
         exps = np.exp((logits[row] - logits[row].max()).astype(np.float64))
         assert sums[row] == pytest.approx(exps.sum(), rel=2e-6)
         assert normalizers[row] == pytest.approx(logits[row].max() + math.log(exps.sum()), rel=1e-6, abs=1e-6)
@@ -50,9 +50,9 @@ def test_gold_may_be_a_view_and_there_may_be_no_rows() -> None:
 
 
 @pytest.mark.parametrize("gold", [-1, 7])
-def test_gold_must_be_a_symbol(gold: int) -> None:
+def test_gold_must_be_in_the_vocabulary(gold: int) -> None:
     logits = torch.tensor(random(2, 7))
-    with pytest.raises(IndexError, match=r"gold symbols from .* of 7"):
+    with pytest.raises(IndexError, match=r"gold tokens from .* a vocabulary of 7"):
         softmax_less_gold_(logits, torch.tensor([3, gold]), 0.9)
 
 
@@ -65,7 +65,7 @@ def test_other_tensors_are_left_alone() -> None:
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("place", [0, 5, 70, 99])
-def test_what_is_not_finite(wrong: float, place: int) -> None:
+def test_nan_and_infinity_are_not_hidden(wrong: float, place: int) -> None:
     logits = torch.tensor(random(3, 100))
     logits[1, place] = wrong
     found = softmax_less_gold_(logits, torch.tensor([1, 2, 3]), 0.9)
@@ -82,7 +82,7 @@ def test_nothing_but_minus_infinity() -> None:
 
 
 def float64_loss(hidden: np.ndarray, weight: np.ndarray, gold: np.ndarray, epsilon: float) -> tuple[float, ...]:
-    """Sums and gradients straight from the definition."""
+    """Compute loss, negative log-likelihood and gradients straight from the definition."""
     logits = hidden.astype(np.float64) @ weight.astype(np.float64).T
     logits -= logits.max(1, keepdims=True)
     log_p = logits - np.log(np.exp(logits).sum(1, keepdims=True))

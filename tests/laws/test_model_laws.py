@@ -1,4 +1,4 @@
-"""What must hold of any Transformer, whatever its weights."""
+"""Laws that hold for any Transformer, whatever its weights."""
 
 import torch
 
@@ -19,7 +19,7 @@ def test_fused_equals_explicit_attention(model):
 
 
 @torch.no_grad()
-def test_weights_are_distributions_over_what_may_be_attended_to(model):
+def test_weights_are_distributions_over_the_visible_positions(model):
     src, tgt = ids(2, 9), ids(2, 6, seed=1)
     src[1, 4:] = 0
     captured = AttentionWeights()
@@ -66,8 +66,8 @@ def test_decoding_token_by_token_equals_decoding_at_once(model):
 
 
 @torch.no_grad()
-def test_hypotheses_that_part_and_merge_each_see_their_own_past(model):
-    """Many more slots than there is room for at first; after some steps, a plain pass over each hypothesis's past."""
+def test_hypotheses_that_branch_and_merge_each_see_their_own_past(model):
+    """Compare with a plain pass over each hypothesis's past, with more slots than the cache has at first."""
     src = ids(3, 9)
     src[1, 4:] = 0
     for logits, source, past in walk(model, src, 11):
@@ -76,11 +76,11 @@ def test_hypotheses_that_part_and_merge_each_see_their_own_past(model):
 
 @torch.no_grad()
 def test_a_state_stays_valid_when_the_search_steps_from_it(model):
-    """Twice from one state, and again from an old one: the KV cache is append-only."""
+    """Step several times from one state: the KV cache is append-only."""
     src, first, one, other = ids(2, 9), ids(2, 1), ids(2, 1, seed=1), ids(2, 1, seed=2)
-    _, begun = model.step(first, model.start(src))
+    _, old = model.step(first, model.start(src))
     for newest in (one, other, one):
-        logits, state = model.step(newest, begun)
+        logits, state = model.step(newest, old)
         torch.testing.assert_close(logits[:, 0], model(src, torch.cat((first, newest), 1))[:, -1], atol=1e-10, rtol=0)
         further, _ = model.step(first, state)
         past = torch.cat((first, newest, first), 1)

@@ -1,4 +1,4 @@
-"""Hypotheses that part and merge, as a search's do, and a sentence that leaves: what the decoder says of each."""
+"""A random search: hypotheses branch and merge, and a sentence leaves the batch."""
 
 from collections.abc import Iterator
 
@@ -9,13 +9,13 @@ from torch import Tensor
 from heed.model.compiled import CompiledTransformer
 from heed.model.transformer import Transformer
 
-STEPS, WIDTH = 25, 4  # many more slots than there is room for at first
+STEPS, WIDTH = 25, 4  # many more slots than the cache has at first
 
 
 def walk(
     model: Transformer | CompiledTransformer, src_BS: Tensor, vocabulary: int
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Of some steps and every hypothesis then: the logits of what comes next, its source_1S, and its past_1T."""
+    """Yield, at some of the steps and for every hypothesis, its logits, its source_1S, and its past_1T."""
     random = np.random.default_rng(5)
     state = model.start(src_BS)
     past, kept = [[[0]] for _ in range(3)], [0, 1, 2]

@@ -1,4 +1,4 @@
-"""The paper's model once more, written with loops over NumPy arrays and nothing of heed's but its weights."""
+"""The paper's model as loops over NumPy arrays, using nothing of heed but the weights."""
 
 import math
 
@@ -14,20 +14,20 @@ def layer_norm(x, weight, bias):
     return np.stack([(row - row.mean()) / math.sqrt(row.var() + 1e-6) * weight + bias for row in x])
 
 
-def attend(queries, memory, weights, name, h, allowed):
-    """Multi-head attention of each query position over the memory positions `allowed(query, key)` names."""
+def attend(queries, attended, weights, name, h, allowed):
+    """Compute multi-head attention of each query over the attended positions for which `allowed(query, key)`."""
     w_q, w_k, w_v, w_o = (weights[f"{name}.w_{letter}.weight"] for letter in "qkvo")
     d_k, d_v = w_q.shape[0] // h, w_v.shape[0] // h
-    out, all_weights = [], np.zeros((h, len(queries), len(memory)))
+    out, all_weights = [], np.zeros((h, len(queries), len(attended)))
     for i, x in enumerate(queries):
         heads = []
         for head in range(h):
             q = w_q[head * d_k : (head + 1) * d_k] @ x
-            keys = [j for j in range(len(memory)) if allowed(i, j)]
-            scores = [q @ (w_k[head * d_k : (head + 1) * d_k] @ memory[j]) / math.sqrt(d_k) for j in keys]
+            keys = [j for j in range(len(attended)) if allowed(i, j)]
+            scores = [q @ (w_k[head * d_k : (head + 1) * d_k] @ attended[j]) / math.sqrt(d_k) for j in keys]
             probabilities = softmax(np.array(scores))
             all_weights[head, i, keys] = probabilities
-            values = [w_v[head * d_v : (head + 1) * d_v] @ memory[j] for j in keys]
+            values = [w_v[head * d_v : (head + 1) * d_v] @ attended[j] for j in keys]
             heads.append(sum(p * v for p, v in zip(probabilities, values, strict=True)))
         out.append(w_o @ np.concatenate(heads))
     return np.stack(out), all_weights
@@ -56,7 +56,7 @@ def embed(ids, weights, learned=None):
 
 
 def transformer(source, target_in, weights, config):
-    """One sentence pair, no batch, no padding: logits per target position and the weights of all attentions."""
+    """Return the logits of one sentence pair for each target position, and the weights of all attentions."""
 
     def sublayer(x, name, function):
         norm = [weights[f"{name}_residual.norm.{what}"] for what in ("weight", "bias")]
@@ -64,10 +64,10 @@ def transformer(source, target_in, weights, config):
             return layer_norm(x + function(x), *norm)
         return x + function(layer_norm(x, *norm))
 
-    seen = {"encoder": [], "decoder": [], "cross": []}
+    captured = {"encoder": [], "decoder": [], "cross": []}
 
-    def watched(kind, result):
-        seen[kind].append(result[1])
+    def capture(kind, result):
+        captured[kind].append(result[1])
         return result[0]
 
     def learned(side):
@@ -80,20 +80,20 @@ def transformer(source, target_in, weights, config):
         x = sublayer(
             x,
             name,
-            lambda y, name=name: watched("encoder", attend(y, y, weights, name, config.h, lambda query, key: True)),
+            lambda y, name=name: capture("encoder", attend(y, y, weights, name, config.h, lambda query, key: True)),
         )
         x = sublayer(x, f"{at}.feed_forward", lambda y, at=at: feed_forward(y, weights, f"{at}.feed_forward"))
     if config.norm == "pre":
         x = layer_norm(x, weights["encoder_norm.weight"], weights["encoder_norm.bias"])
 
-    memory, y = x, embed(target_in, weights, learned("target"))
+    encoded, y = x, embed(target_in, weights, learned("target"))
     for i in range(config.decoder_layers):
         at = f"decoder.{i}"
         name = f"{at}.self_attention"
         y = sublayer(
             y,
             name,
-            lambda z, name=name: watched(
+            lambda z, name=name: capture(
                 "decoder", attend(z, z, weights, name, config.h, lambda query, key: key <= query)
             ),
         )
@@ -101,9 +101,9 @@ def transformer(source, target_in, weights, config):
         y = sublayer(
             y,
             name,
-            lambda z, name=name: watched("cross", attend(z, memory, weights, name, config.h, lambda query, key: True)),
+            lambda z, name=name: capture("cross", attend(z, encoded, weights, name, config.h, lambda query, key: True)),
         )
         y = sublayer(y, f"{at}.feed_forward", lambda z, at=at: feed_forward(z, weights, f"{at}.feed_forward"))
     if config.norm == "pre":
         y = layer_norm(y, weights["decoder_norm.weight"], weights["decoder_norm.bias"])
-    return y @ weights["embedding.weight"].T, seen
+    return y @ weights["embedding.weight"].T, captured

@@ -1,4 +1,4 @@
-"""Dropout by hashed masks is dropout; and what is dropped follows from pair, position, step and seed alone."""
+"""Hashed masks are proper dropout masks, and depend on pair, position, step and seed alone."""
 
 import math
 
@@ -19,11 +19,11 @@ def seeds(*shape: int, seed: int = 0) -> torch.Tensor:
 
 
 def dropped(p: float, rows: int, d: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> torch.Tensor:
-    """In float64 there is no kernel: these are PyTorch's operations."""
+    """Apply dropout to ones, by default in float64, for which there is no kernel."""
     return Dropout(p).train()(torch.ones(rows, d, dtype=dtype), seeds(rows, seed=seed))
 
 
-# --- by hand: the same in Python's own integers -----------------------------------------------------------
+# --- the same with Python's integers ----------------------------------------------------------------------
 
 M64, M32 = (1 << 64) - 1, (1 << 32) - 1
 
@@ -61,17 +61,17 @@ def test_the_mask_is_splitmix_and_lowbias_in_plain_integers() -> None:
     ]
 
 
-# --- what dropout is --------------------------------------------------------------------------------------
+# --- the distribution of masks ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("p", [0.1, 0.3, 0.5, 0.9])
-def test_elements_are_dropped_one_by_one_with_the_right_probability(p: float) -> None:
+def test_elements_are_dropped_independently_with_the_right_probability(p: float) -> None:
     y = dropped(p, 1000, 1001)
     n = y.numel()
     share = (y == 0).double().mean().item()
     assert abs(share - p) < 5 * math.sqrt(p * (1 - p) / n)
     assert sorted(y.unique().tolist()) == pytest.approx([0, 1 / (1 - p)], rel=1e-4)
-    # Neighbours, and the two that come of one hash, know nothing of each other.
+    # Neighbours are independent, and so are the two elements that one hash decides on.
     zero = (y == 0).double() - p
     for distance in (1, 2, 3, 4, 8, 16, 32):
         correlation = (zero[:, distance:] * zero[:, :-distance]).mean().item() / (p * (1 - p))
@@ -84,7 +84,7 @@ def test_the_sum_is_kept_on_average() -> None:
         assert abs(mean - 1) < 5 * spread
 
 
-def test_the_gradient_goes_through_what_was_kept() -> None:
+def test_the_gradient_flows_through_the_kept_elements() -> None:
     torch.manual_seed(3)
     x = torch.randn(7, 5, dtype=torch.float64, requires_grad=True)
     y = Dropout(0.4).train()(x, seeds(7))
@@ -93,7 +93,7 @@ def test_the_gradient_goes_through_what_was_kept() -> None:
     assert y.dtype == torch.float64
 
 
-def test_outside_of_training_and_without_seeds_nothing_happens() -> None:
+def test_without_training_or_seeds_nothing_is_dropped() -> None:
     x = torch.randn(3, 4)
     assert Dropout(0.5).eval()(x, seeds(3)) is x
     assert Dropout(0.0).train()(x, seeds(3)) is x
@@ -106,7 +106,7 @@ def test_no_rows_and_rows_that_are_not_contiguous() -> None:
     torch.testing.assert_close(Dropout(0.5)(x, seeds(4)), Dropout(0.5)(x.contiguous(), seeds(4)))
 
 
-# --- what it goes by --------------------------------------------------------------------------------------
+# --- what masks depend on ---------------------------------------------------------------------------------
 
 
 def test_seeds_differ_by_run_step_pair_side_position_and_layer() -> None:
@@ -123,7 +123,7 @@ def test_seeds_differ_by_run_step_pair_side_position_and_layer() -> None:
     assert torch.equal(pair_seeds(7, 9, pairs)[20:], pair_seeds(7, 9, pairs[20:]))
 
 
-def test_a_model_without_seeds_goes_by_pytorchs_generator() -> None:
+def test_a_model_without_seeds_uses_pytorchs_generator() -> None:
     model = Transformer(small_config(dropout=0.5), Vocabulary(VOCABULARY)).train()
     ids = torch.tensor([[5, 6, 7]]), torch.tensor([[0, 8, 9]])
     torch.manual_seed(1)
@@ -137,17 +137,17 @@ PAIRS = [([3 + i % 7] * (1 + i % 5), [9 + i % 4] * (2 + i % 6)) for i in range(1
 
 
 def loss_of(model: Transformer, first: int, last: int, packs: bool) -> list[float]:
-    """The summed losses of pairs first ... last as one batch."""
+    """Return the summed losses of pairs first ... last as one batch."""
     batch = small_batch(*zip(*PAIRS[first:last], strict=True), first_pair=first)
     seed_B = pair_seeds(1, 5, batch.pair_B)
-    model._layers_are_compiled = not packs  # which are given padding
+    model._layers_are_compiled = not packs  # compiled layers get padded batches
     loss = BatchLoss(model, 0.1)
     return [float(one.detach()) for one in loss(batch.src_BS, batch.tgt_in_BT, batch.tgt_out_BT, seed_B)]
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_batch_mates_padding_packing_and_kernels_do_not_change_what_is_dropped(norm: str) -> None:
-    """The dropped elements of a pair are its own: the loss of a batch is the sum over its pairs, whoever computes."""
+    """The mask of a pair depends on the pair alone, so the loss of a batch is the sum over its pairs."""
     torch.manual_seed(2)
     model = Transformer(small_config(dropout=0.4, norm=norm), Vocabulary(VOCABULARY)).train()
     exact = Transformer(small_config(dropout=0.4, norm=norm), Vocabulary(VOCABULARY)).train().double()

@@ -1,4 +1,4 @@
-"""Weights of 8 bits, beside products of the full weights."""
+"""Compare 8-bit weights with the full weights."""
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(library() is None, reason="no compiler")
 
 
 class ByIntegers(torch.nn.Module):
-    """The same product by PyTorch: both sides rounded to whole numbers, whose sums float64 has exactly."""
+    """The same linear layer in PyTorch: both operands are quantised to integers, whose sums are exact in float64."""
 
     def __init__(self, weight_OI, bias_O=None):
         super().__init__()
@@ -35,28 +35,28 @@ def random(*shape, seed=0):
 
 @pytest.mark.parametrize("with_bias", [False, True])
 def test_the_error_is_that_of_rounding_to_8_bits(with_bias):
-    """Loop-written bound: each of the two roundings moves a number by at most half a step of its row."""
+    """The bound is written as loops: each of the two roundings moves a number by at most half its row's scale."""
     weight, x = random(48, 64) * torch.logspace(-3, 2, 48).unsqueeze(1), random(5, 64, seed=1) * 30
     bias = random(48, seed=2) if with_bias else None
     found = Int8Linear(weight, bias)(x)
     exact = x.double() @ weight.double().T + (0 if bias is None else bias.double())
     for r in range(5):
         for o in range(48):
-            step_x, step_w = x[r].abs().max() / 127, weight[o].abs().max() / 127
+            scale_x, scale_w = x[r].abs().max() / 127, weight[o].abs().max() / 127
             bound = sum(
-                abs(a) * step_w / 2 + abs(b) * step_x / 2 + step_w * step_x / 4
+                abs(a) * scale_w / 2 + abs(b) * scale_x / 2 + scale_w * scale_x / 4
                 for a, b in zip(x[r].tolist(), weight[o].tolist(), strict=True)
             )
             assert abs(found[r, o] - exact[r, o]) <= bound
-    assert not torch.allclose(found, exact.float(), rtol=1e-5)  # it is rounded
+    assert not torch.allclose(found, exact.float(), rtol=1e-5)  # it is quantised
     assert (found - exact).norm() < 0.02 * exact.norm()
 
 
 def test_a_row_does_not_depend_on_its_neighbours():
-    product, x = Int8Linear(random(24, 64)), random(7, 64, seed=1)
+    linear, x = Int8Linear(random(24, 64)), random(7, 64, seed=1)
     x[3] *= 1000
-    alone = torch.cat([product(row.unsqueeze(0)) for row in x])
-    assert torch.equal(product(x), alone)
+    alone = torch.cat([linear(row.unsqueeze(0)) for row in x])
+    assert torch.equal(linear(x), alone)
 
 
 def test_zeros_stay_zeros():
@@ -65,34 +65,34 @@ def test_zeros_stay_zeros():
 
 
 @pytest.mark.parametrize("sizes", [(1, 1, 1), (3, 7, 65), (13, 130, 64), (64, 512, 200)])
-def test_the_sums_are_those_of_integers(sizes):
+def test_the_result_is_that_of_integers(sizes):
     rows, d_in, out = sizes
     weight, bias, x = random(out, d_in), random(out, seed=1), random(rows, d_in, seed=2) * 7
     torch.testing.assert_close(Int8Linear(weight, bias)(x), ByIntegers(weight, bias)(x), atol=1e-5, rtol=1e-5)
 
 
 @torch.inference_mode()
-def test_a_whole_model_says_nearly_the_same_and_stays_as_it_was():
+def test_a_quantised_model_is_close_and_leaves_the_original_unchanged():
     torch.manual_seed(1)
     model = Transformer(SHAPE, Vocabulary(50)).eval()
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     src = torch.randint(3, 50, (3, 6), generator=torch.Generator().manual_seed(2))
-    first, rounded = torch.zeros(3, 1, dtype=torch.long), quantized(model)
-    exact, found = (one.step(first, one.start(src))[0] for one in (model, rounded))
+    first, quantised = torch.zeros(3, 1, dtype=torch.long), quantized(model)
+    exact, found = (one.step(first, one.start(src))[0] for one in (model, quantised))
     assert 0 < (found - exact).norm() < 0.05 * exact.norm()
-    assert rounded.embedding.weight is model.embedding.weight  # not held twice
+    assert quantised.embedding.weight is model.embedding.weight  # shared, not copied
     assert all(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())
 
 
-def test_the_bias_is_its_own():
-    """The model's may be converted, and its memory given to something else."""
+def test_the_bias_is_copied():
+    """The model's bias may be converted or freed."""
     weight, bias, x = random(8, 16), random(8, seed=1), random(2, 16, seed=2)
-    product = Int8Linear(weight, bias)
-    before = product(x)
+    linear = Int8Linear(weight, bias)
+    before = linear(x)
     bias.fill_(torch.nan)
-    assert torch.equal(product(x), before)
+    assert torch.equal(linear(x), before)
 
 
-def test_weights_of_another_precision_are_refused_by_name():
-    with pytest.raises(ConfigError, match="8-bit weights are made of float32 ones.*torch.float16 on cpu"):
+def test_weights_of_another_precision_are_refused():
+    with pytest.raises(ConfigError, match="only float32 weights on the CPU can be quantised.*torch.float16 on cpu"):
         Int8Linear(random(8, 16).half())

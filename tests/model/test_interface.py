@@ -1,6 +1,6 @@
-"""A model of another kind, in this one file: training, checkpoints, validation and search take it as it is.
+"""A model of another kind, in this one file, works with training, checkpoints, validation and search.
 
-What is patched is what its author would write elsewhere: a line in `model/build.py`, and the name in `ModelConfig`.
+The fixture `kinds` patches in what its author would write: a line in `model/build.py`, and the name in `ModelConfig`.
 """
 
 import signal
@@ -53,7 +53,7 @@ class GruState:
 
 
 class Gru(SequenceModel):
-    """The encoder's last state is the decoder's first."""
+    """A recurrent model: the encoder's last state is the decoder's first."""
 
     def __init__(self, config: ModelConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
@@ -128,14 +128,14 @@ def kinds() -> Iterator[None]:
         yield
 
 
-# --- what is done with it -----------------------------------------------------------------------------------
+# --- using it -----------------------------------------------------------------------------------------------
 
 MODEL = ModelConfig(encoder_layers=1, decoder_layers=2, d_model=24, h=2, dropout=0.2, max_length=30, kind="gru")
 
 
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> Config:
-    """Reverse a few letters; two lanes."""
+    """A task of reversing a few letters, trained in two lanes."""
     folder = tmp_path_factory.mktemp("corpus")
     random = np.random.default_rng(0)
     words = [" ".join(random.choice(list("abcdef"), random.integers(1, 6))) for _ in range(300)]
@@ -161,7 +161,7 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Config:
 
 @pytest.fixture(scope="module")
 def run(config: Config, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    """A run that nothing interrupted."""
+    """An uninterrupted run."""
     path = tmp_path_factory.mktemp("runs") / "whole"
     assert train(config, path, quiet=True).reason == "finished"
     return RunFolder.open(path)
@@ -171,13 +171,13 @@ def checkpoints(run: RunFolder) -> dict[str, dict[str, dict[str, Tensor]]]:
     return {folder.name: read_all_tensors(folder) for folder in sorted((run.path / "checkpoints").iterdir())}
 
 
-def test_it_is_built_and_counted() -> None:
-    model = build.build_model(MODEL, Vocabulary(VOCABULARY))
-    assert isinstance(model, Gru) and (model.vocabulary.size, model.target_limit) == (VOCABULARY, None)
+def test_it_is_built_and_its_parameters_counted() -> None:
+    model = build.build_model(MODEL, VOCABULARY)
+    assert isinstance(model, Gru) and (model.vocab_size, model.target_limit) == (VOCABULARY, None)
     assert sum(weight.numel() for weight in model.parameters()) == Gru.count_parameters(MODEL, Vocabulary(VOCABULARY))
 
 
-def test_the_memory_foretold_is_that_of_its_kind() -> None:
+def test_the_predicted_memory_depends_on_the_kind() -> None:
     own, other = (Config(model=replace(MODEL, kind=kind)) for kind in ("gru", "transformer"))
     assert predicted_peak(own, 1000, Vocabulary(VOCABULARY), 1, 0) != predicted_peak(
         other, 1000, Vocabulary(VOCABULARY), 1, 0
@@ -211,7 +211,7 @@ def test_micro_batches_and_lanes_do_not_matter(cuts: list[int], lanes: int) -> N
         torch.testing.assert_close(parts[name], gradient, atol=1e-6, rtol=1e-4, msg=name)
 
 
-def test_it_learns_validates_and_is_averaged(run: RunFolder) -> None:
+def test_it_learns_and_is_validated_and_averaged(run: RunFolder) -> None:
     found = [event for event in run.events() if event["event"] == "validation"]
     names = ["step 6", "step 12", "the average of steps 6, 9, 12"]
     assert [event["of"] for event in found] == names
@@ -244,9 +244,9 @@ def test_resumed_equals_uninterrupted(config: Config, run: RunFolder, tmp_path: 
 
 
 @pytest.mark.parametrize("beam", [1, 4])
-def test_search_scores_as_forced_decoding_does(run: RunFolder, beam: int) -> None:
+def test_search_scores_equal_those_of_forced_decoding(run: RunFolder, beam: int) -> None:
     translator, model = load(run.path), run.load_model()
-    number = {piece: i for i, piece in enumerate(run.tokenizer.pieces(range(len(run.tokenizer))))}
+    id_of = {piece: i for i, piece in enumerate(run.tokenizer.pieces(range(len(run.tokenizer))))}
     texts = ["a b c", "f", "d e f a b", "c c", "e d c b a"]
     found = [
         (text, one)
@@ -255,7 +255,7 @@ def test_search_scores_as_forced_decoding_does(run: RunFolder, beam: int) -> Non
     ]
     assert len(found) == beam * len(texts)
     for text, one in found:
-        batch = small_batch(run.tokenizer.encode_ids([text]), [[number[piece] for piece in one.pieces]])
+        batch = small_batch(run.tokenizer.encode_ids([text]), [[id_of[piece] for piece in one.pieces]])
         with torch.inference_mode():
             logprobs_TV = model(batch.src_BS, batch.tgt_in_BT)[0].log_softmax(-1)
         forced = logprobs_TV.gather(1, batch.tgt_out_BT.T).flatten().tolist()
@@ -267,7 +267,7 @@ def test_what_only_a_transformer_can_do_is_refused(run: RunFolder, tmp_path: Pat
     model, tokenizer, decode = run.load_model(), run.tokenizer, run.config.decode
     with pytest.raises(DecodeError, match='model.kind = "gru" has no attention'):
         load(run.path).translate(["a"], attention=True)
-    is_a_gru = 'only for model.kind = "transformer", and this model is a "gru"'
+    is_a_gru = 'only for model.kind = "transformer", but this model is a "gru"'
     with pytest.raises(ConfigError, match=f"8-bit weights .*{is_a_gru}"):
         PyTorchEngine([model], tokenizer, decode, int8=True)
     with pytest.raises(ConfigError, match=f"CTranslate2: {is_a_gru}"):
@@ -277,8 +277,8 @@ def test_what_only_a_transformer_can_do_is_refused(run: RunFolder, tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_checkpoint_that_names_no_kind_is_a_transformers(run: RunFolder) -> None:
-    """Checkpoints had no kind when there was one only."""
+def test_a_checkpoint_without_a_kind_is_a_transformer(run: RunFolder) -> None:
+    """Checkpoints named no kind when there was only one."""
     path = run.checkpoint_path("last")
     manifest = read_json(path / MANIFEST)
     run.check_fingerprint(path)

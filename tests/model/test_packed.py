@@ -1,4 +1,4 @@
-"""A batch without padding is the same batch: its loss and gradient are the padded one's, and nothing more is done."""
+"""A packed batch has the loss and gradient of the padded batch, and no layer computes padding."""
 
 import pytest
 import torch
@@ -33,11 +33,11 @@ def batch(source_lengths=(3, 17, 30, 1, 8), target_lengths=(5, 2, 40, 1, 16)):
     return small_batch(source, target)
 
 
-def loss_and_gradients(model, of, packs):
+def loss_and_gradients(model, given, packs):
     model.zero_grad()
     if not packs:
-        model._layers_are_compiled = True  # padding is for compiled layers, too
-    smoothed, unsmoothed = BatchLoss(model, 0.1)(of.src_BS, of.tgt_in_BT, of.tgt_out_BT)
+        model._layers_are_compiled = True  # compiled layers get padded batches
+    smoothed, unsmoothed = BatchLoss(model, 0.1)(given.src_BS, given.tgt_in_BT, given.tgt_out_BT)
     smoothed.backward()
     gradients = {name: weight.grad.clone() for name, weight in model.named_parameters()}
     return torch.stack((smoothed.detach(), unsmoothed)), gradients
@@ -55,7 +55,7 @@ def test_the_same_loss_and_gradient_as_with_padding(norm, positions):
         torch.testing.assert_close(gradient, their_gradients[name].float(), atol=1e-5, rtol=1e-4, msg=name)
 
 
-def test_rows_are_the_positions_that_are_not_padding():
+def test_packing_keeps_the_real_positions():
     ids_BL = torch.tensor([[7, 8, EOS, PAD], [EOS, PAD, PAD, PAD], [4, 5, 6, EOS]])
     packed = Packed.of(ids_BL, ids_BL.ne(PAD))
     assert packed.ids.tolist() == [7, 8, EOS, EOS, 4, 5, 6, EOS]
@@ -68,12 +68,12 @@ def test_no_layer_sees_padding():
     for layer in (*model.encoder, *model.decoder):
         layer.register_forward_hook(lambda module, inputs, output: rows.add(tuple(output.shape)))
     loss_and_gradients(model, batch(), True)
-    n_source, n_target = 3 + 17 + 30 + 1 + 8 + 5, 5 + 2 + 40 + 1 + 16 + 5  # and an end symbol each
+    n_source, n_target = 3 + 17 + 30 + 1 + 8 + 5, 5 + 2 + 40 + 1 + 16 + 5  # each with an end token
     assert rows == {(n_source, 32), (n_target, 32)}
 
 
-def test_a_share_with_nothing_to_predict_has_a_gradient_of_zeros():
-    """As a process has it that has nothing to do: its zeros are added to the others' gradients."""
+def test_an_empty_batch_has_a_gradient_of_zeros():
+    """A process without work adds zeros to the gradients of the others."""
     sums, gradients = loss_and_gradients(small(), Batch.empty(Vocabulary(VOCABULARY)), True)
     assert sums.tolist() == [0, 0]
     for name, gradient in gradients.items():
@@ -81,17 +81,17 @@ def test_a_share_with_nothing_to_predict_has_a_gradient_of_zeros():
 
 
 @pytest.mark.parametrize("where", ["packed", "long", "compiled"])
-def test_where_it_is_done(monkeypatch, where):
+def test_when_sentences_are_packed(monkeypatch, where):
     calls, call = [], varlen._call
     monkeypatch.setattr(varlen, "_call", lambda name, *rest: (calls.append(name), call(name, *rest)))
-    of = batch((3, varlen.MAX_POSITIONS), (5, 9)) if where == "long" else batch()  # the end symbol is one too many
-    loss_and_gradients(small(), of, where != "compiled")
+    given = batch((3, varlen.MAX_POSITIONS), (5, 9)) if where == "long" else batch()  # with the end token, one too long
+    loss_and_gradients(small(), given, where != "compiled")
     n = 2 + 2 * 3 if where == "packed" else 0
     assert (calls.count("heed_varlen"), calls.count("heed_varlen_backward")) == (n, n)
 
 
 def test_dropout_is_in_the_published_places(monkeypatch):
-    """On each sub-layer's output and on both sides' embeddings + positions, with a mask of its own each."""
+    """On each sub-layer's output and on both sides' embeddings + positions, each with its own mask."""
     masks = []
     for module, name in ((dropout, "Mask"), (fused, "Mask")):
         made = getattr(module, name)

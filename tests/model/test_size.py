@@ -1,4 +1,4 @@
-"""Table 3's parameter column (values from the paper, in millions)."""
+"""Compare parameter counts with Table 3 of the paper (in millions)."""
 
 import pytest
 
@@ -8,9 +8,9 @@ from heed.model.transformer import Transformer
 from heed.vocabulary import Vocabulary
 from tests.conftest import VOCABULARY, small_config
 
-# Every vocabulary from 41,004 to 41,208 makes all ten rows round to the printed number; "about 37,000" would
-# give base 63 and not 65, and 40,960 would give the row d_ff = 1024 52.48 and not 53.
-FITTING = 41_100
+# With any vocabulary from 41,004 to 41,208, all ten rows round to the printed numbers. "About 37,000" would make base
+# 63 instead of 65, and 40,960 would make the row d_ff = 1024 52.48 instead of 53.
+VOCABULARY_OF_TABLE_3 = Vocabulary(41_100)
 
 ROWS = [
     (65, {}),
@@ -28,14 +28,14 @@ ROWS = [
 
 @pytest.mark.parametrize(("millions", "changes"), ROWS)
 def test_rows_of_table_3(millions, changes):
-    assert round(count_parameters(ModelConfig(**changes), Vocabulary(FITTING)) / 1e6) == millions
+    assert round(count_parameters(ModelConfig(**changes), VOCABULARY_OF_TABLE_3) / 1e6) == millions
 
 
 @pytest.mark.parametrize("h", [1, 4, 16, 32])
 def test_rows_a_keep_the_number_of_parameters(h):
     size = 512 // h
     changed = ModelConfig(h=h, d_k=size, d_v=size)
-    assert count_parameters(changed, Vocabulary(FITTING)) == count_parameters(ModelConfig(), Vocabulary(FITTING))
+    assert count_parameters(changed, VOCABULARY_OF_TABLE_3) == count_parameters(ModelConfig(), VOCABULARY_OF_TABLE_3)
 
 
 def test_big_fits_a_vocabulary_of_about_37000():
@@ -44,7 +44,7 @@ def test_big_fits_a_vocabulary_of_about_37000():
 
 
 @pytest.mark.parametrize("changes", [{}, {"norm": "pre"}, {"positions": "learned"}, {"d_k": 3}, {"decoder_layers": 1}])
-def test_the_formula_counts_what_is_built(changes):
+def test_the_formula_agrees_with_the_built_model(changes):
     config = small_config(**changes)
     built = sum(parameter.numel() for parameter in Transformer(config, Vocabulary(VOCABULARY)).parameters())
     assert built == count_parameters(config, Vocabulary(VOCABULARY))

@@ -1,4 +1,4 @@
-"""The whole model against a loop-written NumPy version, and its parts against the paper's words."""
+"""Compare the model with a loop-written NumPy version, and its parts with the paper's text."""
 
 import math
 
@@ -25,7 +25,7 @@ def test_equals_the_loop_written_version(norm, positions):
     for parameter in model.parameters():  # norms and biases start at one and zero, which would hide mistakes
         parameter.data += 0.1 * torch.randn_like(parameter)
     weights = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
-    expected, seen = reference(SOURCE, TARGET_IN, weights, config)
+    expected, expected_weights = reference(SOURCE, TARGET_IN, weights, config)
 
     captured = AttentionWeights()
     with torch.no_grad():
@@ -35,12 +35,12 @@ def test_equals_the_loop_written_version(norm, positions):
     np.testing.assert_allclose(explicit[0].numpy(), expected, atol=1e-6)
     for kind in ("encoder", "decoder", "cross"):
         ours = getattr(captured, kind)
-        assert len(ours) == len(seen[kind]) == 2
-        for layer, theirs in zip(ours, seen[kind], strict=True):
+        assert len(ours) == len(expected_weights[kind]) == 2
+        for layer, theirs in zip(ours, expected_weights[kind], strict=True):
             np.testing.assert_allclose(layer[0].numpy(), theirs, atol=1e-6)
 
 
-def test_shapes_are_what_names_say(model):
+def test_shapes_match_the_names(model):
     src, tgt = torch.randint(3, VOCABULARY, (3, 11)), torch.randint(3, VOCABULARY, (3, 13))
     src[1, 6:] = 0
     with shapes_checked("heed.model") as seen, torch.no_grad():
@@ -74,7 +74,7 @@ def test_padding_embeds_to_the_zero_vector_and_others_are_scaled():
 
 def test_dropout_is_in_the_published_places_only():
     """On each sub-layer's output and on embeddings + positions: 3 per decoder layer, 2 per encoder layer, 2 more."""
-    # In float64, where nothing is fused; tests/kernels/test_residual.py counts what is.
+    # In float64, for which nothing is fused; tests/kernels/test_residual.py counts the fused calls.
     model = Transformer(small_config(dropout=0.37), Vocabulary(VOCABULARY)).double().train()
     calls = []
     for module in model.modules():
@@ -114,7 +114,7 @@ def test_published_initialisation():
     assert encoder.feed_forward_residual.norm.eps == 1e-6
 
 
-def test_learned_positions_end_and_sinusoids_do_not():
+def test_learned_positions_are_limited_and_sinusoids_are_not():
     long = Padded(torch.randint(3, VOCABULARY, (1, 200)), PAD)
     Transformer(small_config(), Vocabulary(VOCABULARY)).encode(long)
     with pytest.raises(ValueError, match="61 learned positions"):

@@ -1,1 +1,1 @@
-"""HOW FAST IT IS HERE: training, translating and preparing, measured on the user's own machine."""
+"""Measure the speed of training, translating and preparing on the user's own machine."""

@@ -1,4 +1,4 @@
-"""How fast text becomes ids here: `heed prepare` beside sentencepiece's own encoder."""
+"""Measure how fast text is prepared: `heed prepare` compared with sentencepiece's encoder."""
 
 from collections.abc import Callable
 from itertools import islice
@@ -7,32 +7,32 @@ from pathlib import Path
 import sentencepiece
 
 from heed.bench.rounds import in_turns, rates
-from heed.bench.text import vocabulary
+from heed.bench.text import learned_tokenizer
 from heed.data.corpus import ParallelText
 from heed.data.prepare import available_cores, prepare
 
-_AT_ONCE = 10_000  # lines for sentencepiece's encoder
+_CHUNK_LINES = 10_000  # per call of sentencepiece's encoder
 
 
 def measure_preparing(
-    text: ParallelText, folder: Path, vocab_size: int, rounds: int, tell: Callable[[int], None] = lambda done: None
+    text: ParallelText, folder: Path, vocab_size: int, rounds: int, progress: Callable[[int], None] = lambda done: None
 ) -> dict[str, object]:
-    """Reading, cleaning, encoding and storing, beside reading and encoding alone by as many threads.
+    """Time `prepare` (read, clean, encode, store) against sentencepiece with as many threads (read, encode).
 
-    `tell` is told how many of 2 x (rounds + 1) turns are done.
+    `progress` is called with the number of turns done, of 2 x (rounds + 1).
     """
-    tokenizer = vocabulary(text, vocab_size)
+    tokenizer = learned_tokenizer(text, vocab_size)
     processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)
     n_pairs, cores = text.count(), available_cores()
 
-    def theirs() -> None:
+    def encode() -> None:
         for path in (text.source, text.target):
             with open(str(path), encoding="utf-8", newline="\n") as lines:
-                while some := list(islice(lines, _AT_ONCE)):
-                    processor.encode([line[:-1] for line in some], num_threads=cores)
+                while chunk := list(islice(lines, _CHUNK_LINES)):
+                    processor.encode([line[:-1] for line in chunk], num_threads=cores)
 
-    sides = {"heed": lambda: prepare(text, tokenizer, folder / "store"), "sentencepiece": theirs}
-    seconds = in_turns(sides, rounds, tell)
+    sides = {"heed": lambda: prepare(text, tokenizer, folder / "store"), "sentencepiece": encode}
+    seconds = in_turns(sides, rounds, progress)
     return {
         "pairs": n_pairs,
         "vocabulary": len(tokenizer),

@@ -1,4 +1,4 @@
-"""Things measured in turns: what disturbs the machine then disturbs all of them, and ratios keep their meaning."""
+"""Measure several things in turns: a disturbance of the machine affects all of them, so ratios stay meaningful."""
 
 import os
 import platform
@@ -14,9 +14,12 @@ T = TypeVar("T")
 
 
 def in_turns(
-    sides: Mapping[str, Callable[[], object]], rounds: int, tell: Callable[[int], None] = lambda done: None
+    sides: Mapping[str, Callable[[], object]], rounds: int, progress: Callable[[int], None] = lambda done: None
 ) -> dict[str, list[float]]:
-    """Seconds of each side in each round, after a round to warm up. `tell` is told how many of all are done."""
+    """Return the seconds of each side in each round, after a warm-up round.
+
+    `progress` is called with the number of turns done, of len(sides) x (rounds + 1).
+    """
     seconds: dict[str, list[float]] = {name: [] for name in sides}
     done = 0
     for number in range(rounds + 1):
@@ -25,30 +28,31 @@ def in_turns(
             if number:
                 seconds[name].append(taken)
             done += 1
-            tell(done)
+            progress(done)
     return seconds
 
 
 def timed(work: Callable[[], T]) -> tuple[float, T]:
+    """Return how many seconds `work` takes, and its result."""
     began = time.perf_counter()
     result = work()
     return time.perf_counter() - began, result
 
 
 def rates(amount: float, seconds: Sequence[float]) -> dict[str, float]:
-    """Of so much done in each round: how much a second, in the best and in the middle round."""
+    """Return the amount per second in the best and in the median round, given the amount of each round."""
     return {"best": amount / min(seconds), "median": amount / statistics.median(seconds)}
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The smallest value that so many percent of all do not exceed."""
+    """Return the smallest value that at least `percent` % of all do not exceed."""
     ordered = sorted(values)
     return ordered[max(0, -(-len(ordered) * int(percent) // 100) - 1)]
 
 
 def machine() -> dict[str, object]:
-    """Where this was measured, and how busy it was besides."""
+    """Return a description of this machine and its load."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    busy = {"load": round(os.getloadavg()[0], 2)} if hasattr(os, "getloadavg") else {}
+    load = {"load": round(os.getloadavg()[0], 2)} if hasattr(os, "getloadavg") else {}
     compiled = {"kernels": library() is not None}
-    return {"processor": processor.name(), "cores": cores, "python": platform.python_version(), **compiled, **busy}
+    return {"processor": processor.name(), "cores": cores, "python": platform.python_version(), **compiled, **load}

@@ -1,4 +1,4 @@
-"""How fast a model is trained here: target tokens a second, beside what the machine's matrix products allow."""
+"""Measure how fast a model trains: target tokens per second, compared with the machine's matrix products."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from heed.bench.rounds import in_turns, rates
-from heed.bench.text import vocabulary
+from heed.bench.text import learned_tokenizer
 from heed.config import Config
 from heed.data.batch import make_batch
 from heed.data.batching import BatchPlan
@@ -20,9 +20,9 @@ from heed.training.memory import peak_memory
 from heed.training.step import train_step
 from heed.training.workers import Workers
 
-_SIZE = 1024  # of the square matrices whose product is the measure
-_PRODUCTS = 8  # in a round
-_EPOCH = 1_000_000  # pairs
+_MATRIX_SIZE = 1024  # of the square matrices to compare with
+_PRODUCTS_PER_ROUND = 8
+_EPOCH_PAIRS = 1_000_000
 
 
 def measure_training(
@@ -31,53 +31,59 @@ def measure_training(
     folder: Path,
     rounds: int,
     updates: int,
-    tell: Callable[[int], None] = lambda done: None,
+    progress: Callable[[int], None] = lambda done: None,
 ) -> dict[str, object]:
-    """Fresh weights, trained for some updates a round; in between, products of large matrices.
+    """Time updates of a new model against products of large matrices.
 
-    `tell` is told how many of 2 x (rounds + 1) turns are done.
+    `progress` is called with the number of turns done, of 2 x (rounds + 1).
 
     Raises:
         DataError: no pair is within the model's limit.
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    tokenizer = vocabulary(text, config.text.vocab_size)
+    tokenizer = learned_tokenizer(text, config.text.vocab_size)
     store = prepare(text, tokenizer, folder / "store", processes=1)
     train, lengths = config.train, (store.source.lengths, store.target.lengths)
     plan = BatchPlan(*lengths, train.batch_tokens, train.seed, config.model.max_length)
     if not len(plan):
-        raise DataError(f"{text.name}: no pair is within {config.model.max_length} pieces (model.max_length)")
+        raise DataError(
+            f"{text.name}: no pair is within {config.model.max_length} pieces (model.max_length); raise it, or give "
+            "shorter text"
+        )
     batches = [plan.batch(*divmod(i, len(plan))) for i in range(updates)]
-    portions = [
-        [make_batch(store, some, tokenizer.vocabulary) for some in plan.micro_batches(batch, train.micro_batch_tokens)]
+    micro_batches = [
+        [
+            make_batch(store, pairs, tokenizer.vocabulary)
+            for pairs in plan.micro_batches(batch, train.micro_batch_tokens)
+        ]
         for batch in batches
     ]
-    n_tokens = [sum(portion.n_tokens for portion in update) for update in portions]
+    n_tokens = [sum(micro_batch.n_tokens for micro_batch in update) for update in micro_batches]
     learner = Learner(config, tokenizer.vocabulary, Workers(0, 1, device))
     learner.model.train()
     number = 0
 
     def train_round() -> None:
         nonlocal number
-        for update, tokens in zip(portions, n_tokens, strict=True):
+        for update, tokens in zip(micro_batches, n_tokens, strict=True):
             number += 1
             train_step(learner, update, tokens, number)
-        _wait_for(device)
+        _synchronize(device)
 
-    left, right = (torch.randn(_SIZE, _SIZE, device=device, dtype=_kind(config)) for _ in range(2))
+    left, right = (torch.randn(_MATRIX_SIZE, _MATRIX_SIZE, device=device, dtype=_dtype(config)) for _ in range(2))
 
     def multiply() -> None:
-        for _ in range(_PRODUCTS):
+        for _ in range(_PRODUCTS_PER_ROUND):
             torch.mm(left, right)
-        _wait_for(device)
+        _synchronize(device)
 
-    seconds = in_turns({"training": train_round, "products": multiply}, rounds, tell)
+    seconds = in_turns({"training": train_round, "products": multiply}, rounds, progress)
     tokens = rates(sum(n_tokens), seconds["training"])
     pairs = np.concatenate(batches)
     sources, targets = (np.asarray(side.lengths, dtype=np.int64)[pairs] for side in (store.source, store.target))
-    work = model_class(config.model).update_operations(config.model, tokenizer.vocabulary, sources, targets)
-    reached = rates(work, seconds["training"])
-    peak = rates(_PRODUCTS * 2 * _SIZE**3, seconds["products"])
+    operations = model_class(config.model).update_operations(config.model, tokenizer.vocabulary, sources, targets)
+    reached = rates(operations, seconds["training"])
+    peak = rates(_PRODUCTS_PER_ROUND * 2 * _MATRIX_SIZE**3, seconds["products"])
     tokens_a_pair = sum(n_tokens) / sum(map(len, batches))
     return {
         "preset": config.preset,
@@ -93,21 +99,21 @@ def measure_training(
         "tokens_a_round": sum(n_tokens),
         "seconds": seconds["training"],
         "target_tokens_per_second": tokens,
-        "operations_a_round": work,
+        "operations_a_round": operations,
         "product_operations_per_second": peak["best"],
         "share_of_products": reached["best"] / peak["best"],
         "peak_memory_bytes": peak_memory(device),
         "target_tokens_a_pair": tokens_a_pair,
-        "epoch_pairs": _EPOCH,
-        "epoch_seconds": _EPOCH * tokens_a_pair / tokens["best"],
+        "epoch_pairs": _EPOCH_PAIRS,
+        "epoch_seconds": _EPOCH_PAIRS * tokens_a_pair / tokens["best"],
     }
 
 
-def _kind(config: Config) -> torch.dtype:
-    kinds = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-    return kinds[config.train.precision]
+def _dtype(config: Config) -> torch.dtype:
+    dtypes = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+    return dtypes[config.train.precision]
 
 
-def _wait_for(device: torch.device) -> None:
+def _synchronize(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.synchronize(device)

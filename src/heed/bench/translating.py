@@ -1,4 +1,4 @@
-"""How fast a model translates here: many sentences at once, and one at a time, by each engine there is."""
+"""Measure how fast each engine translates: many sentences at once, and one at a time."""
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
@@ -12,7 +12,7 @@ from heed.translator import Translator, load
 
 
 def engines(path: Path, checkpoint: str) -> dict[str, Translator]:
-    """All that can translate with this run; torch, the reference, first."""
+    """Return a translator for each available engine, starting with torch, the reference."""
     found = {"torch": load(path, checkpoint=checkpoint)}
     if library() is not None:
         found["torch int8"] = load(path, checkpoint=checkpoint, int8=True)
@@ -30,11 +30,11 @@ def measure_translating(
     beam: int,
     rounds: int,
     single: int,
-    tell: Callable[[int], None] = lambda done: None,
+    progress: Callable[[int], None] = lambda done: None,
 ) -> dict[str, object]:
-    """Bulk with `beam`, and the first `single` texts alone, greedily and with `beam`; the engines take turns.
+    """Time all texts at once with `beam`, and the first `single` texts one by one, greedily and with `beam`.
 
-    `tell` is told how many of `turns` are done.
+    The engines take turns. `progress` is called with the number of turns done, of `turns(...)`.
     """
     tokens: dict[str, int] = {}
 
@@ -44,14 +44,14 @@ def measure_translating(
 
         return work
 
-    seconds = in_turns({name: bulk(name) for name in sides}, rounds, tell)
+    seconds = in_turns({name: bulk(name) for name in sides}, rounds, progress)
     done = len(sides) * (rounds + 1)
     alone: dict[tuple[str, int], list[float]] = {(name, width): [] for name in sides for width in {1, beam}}
     for text in texts[:single]:
         for name, width in alone:
             alone[name, width].append(timed(lambda n=name, w=width, t=text: sides[n].translate([t], beam=w))[0])  # type: ignore[misc]
         done += len(sides)
-        tell(done)
+        progress(done)
     first = min(seconds[next(iter(sides))])
     return {
         "sentences": len(texts),
@@ -76,4 +76,5 @@ def measure_translating(
 
 
 def turns(n_sides: int, n_texts: int, rounds: int, single: int) -> int:
+    """Return the number of turns that `measure_translating` takes."""
     return n_sides * (rounds + 1 + min(single, n_texts))

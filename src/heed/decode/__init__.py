@@ -1,4 +1,5 @@
-"""From a step function to the best sequences. Search works on NumPy arrays and knows no model class.
+"""Search for the best sequences with a step function. It works on NumPy arrays and knows no model class.
 
-Shapes as in `heed.model`; W is the number of hypotheses of a sentence. Only `model_step` and `candidates` use torch.
+Shapes are named as in `heed.model`; W is the number of hypotheses per sentence. Only `model_step` and `candidates` use
+torch.
 """

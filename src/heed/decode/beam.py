@@ -23,8 +23,11 @@ def beam_search(step: Step[S], state: S, task: Task, beam: int, n_best: int = 1)
     """Return the `n_best` best-scoring hypotheses of each sentence, best first.
 
     A hypothesis finishes when its end token is among the `beam` best continuations. A sentence is done when `beam`
-    hypotheses have finished, or when no live one can win any more, or at its length limit; when enough are done they
-    leave the batch. `state` is that of one hypothesis per sentence.
+    hypotheses have finished, when no live one can still win, or at its length limit. Once enough sentences are done,
+    they leave the batch. `state` has one hypothesis per sentence.
+
+    Raises:
+        ValueError: `n_best` is not from 1 to `beam`, or alpha is negative.
     """
     if not 1 <= n_best <= beam:
         raise ValueError(f"n_best = {n_best} must be at least 1 and at most beam = {beam}")
@@ -36,20 +39,20 @@ def beam_search(step: Step[S], state: S, task: Task, beam: int, n_best: int = 1)
     ids_BWt = np.empty((n_sentences, 1, 0), dtype=np.int64)
     logprobs_BWt = np.empty((n_sentences, 1, 0))  # of each token
     newest_BW = np.full((n_sentences, 1), task.start)
-    live_BW: Floats = np.zeros((n_sentences, 1), dtype=np.float32)  # log-probabilities of hypotheses
+    live_BW: Floats = np.zeros((n_sentences, 1), dtype=np.float32)  # log-probability of each hypothesis
     constrained = Constrained(task.constraint, n_sentences)
     active = [True] * n_sentences
 
     while any(active):
         task.check_time()
         scores, state = step(newest_BW, state)
-        # Twice as many candidates as beams: even if `beam` of them end, `beam` continue.
+        # Twice as many candidates as the beam: even if `beam` of them end, `beam` continue.
         totals_BN, parents_BN, tokens_BN = scores.best(2 * beam, live_BW, task.never, constrained.allowed())
         t = ids_BWt.shape[2] + 1
         ends_BN = tokens_BN == task.end
         rank_N = np.arange(ends_BN.shape[1])
 
-        # Candidates that end: finished, if among the best.
+        # Candidates that end finish if they are among the best.
         ending_BN = ends_BN & (rank_N < beam) & np.isfinite(totals_BN)
         for row, column in np.argwhere(ending_BN).tolist():
             if active[row]:
@@ -58,7 +61,7 @@ def beam_search(step: Step[S], state: S, task: Task, beam: int, n_best: int = 1)
                 ended = task.hypothesis(ids_BWt[row, parent].tolist(), total, logprobs, finished=True)
                 finished[sentences_B[row]].append(ended)
 
-        # Candidates that continue: the best that do not end.
+        # The best candidates that do not end continue.
         order_BW = (rank_N + 2 * beam * ends_BN).argsort(-1)[:, :beam]
         if task.traces is not None:
             for row, sentence in enumerate(sentences_B.tolist()):
@@ -68,7 +71,7 @@ def beam_search(step: Step[S], state: S, task: Task, beam: int, n_best: int = 1)
         before_BW = live_BW
         rows_B1 = np.arange(len(active))[:, None]
         live_BW, parents_BW, newest_BW = (array[rows_B1, order_BW] for array in (totals_BN, parents_BN, tokens_BN))
-        live_BW[newest_BW == task.end] = -math.inf  # fewer tokens than candidates
+        live_BW[newest_BW == task.end] = -math.inf  # there are fewer tokens than candidates
         latest_BW = difference(live_BW, before_BW[rows_B1, parents_BW])
         logprobs_BWt = np.concatenate((logprobs_BWt[rows_B1, parents_BW], latest_BW[:, :, None]), 2)
         ids_BWt = np.concatenate((ids_BWt[rows_B1, parents_BW], newest_BW[:, :, None]), 2)
@@ -98,8 +101,8 @@ def beam_search(step: Step[S], state: S, task: Task, beam: int, n_best: int = 1)
 def _can_win(best_possible: float, done: list[Hypothesis], n_best: int) -> bool:
     """Return whether a live hypothesis could still be among the n best.
 
-    Its log-probability can only fall and its length penalty only rise, so what it would score at the length
-    limit, with every further token certain, is the most it can reach.
+    Its log-probability can only fall and its length penalty only rise. So its best possible score is the one at the
+    length limit with every further token certain.
     """
     if best_possible == -math.inf:
         return False
@@ -110,7 +113,7 @@ def _can_win(best_possible: float, done: list[Hypothesis], n_best: int) -> bool:
 def _fill_up(
     task: Task, done: list[Hypothesis], ids_Wt: Ints, logprobs_Wt: Floats, live_W: Floats, n_best: int
 ) -> None:
-    """At the length limit, unfinished hypotheses fill the places that no finished one took."""
+    """Fill up to `n_best` with unfinished hypotheses, at the length limit."""
     for ids, logprobs, total in zip(ids_Wt.tolist(), logprobs_Wt, live_W.tolist(), strict=True):
         if len(done) < n_best and total > -math.inf:
             done.append(task.hypothesis(ids, total, logprobs, finished=False))
@@ -119,7 +122,7 @@ def _fill_up(
 def _candidates(
     task: Task, beam: int, length: int, totals_N: Floats, parents_N: Ints, tokens_N: Ints, kept_W: Ints
 ) -> list[Candidate]:
-    """Return what a step considered for one sentence, and what became of it."""
+    """Return the candidates of one step for one sentence, for the trace."""
     kept, penalty = set(kept_W.tolist()), length_penalty(length, task.alpha)
     found = []
     for rank, (total, parent, token) in enumerate(

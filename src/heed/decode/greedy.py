@@ -1,4 +1,4 @@
-"""The most probable token, one after the other."""
+"""Greedy search: take the most probable token at each step."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from heed.decode.search import Constrained, Floats, Hypothesis, S, Step, Task, d
 
 
 def greedy_search(step: Step[S], state: S, task: Task) -> list[list[Hypothesis]]:
-    """Return one hypothesis for each sentence."""
+    """Return the greedy hypothesis of each sentence."""
     n_sentences = len(task.limits)
     results: list[list[Hypothesis]] = [[] for _ in range(n_sentences)]
     sentences_B = np.arange(n_sentences)

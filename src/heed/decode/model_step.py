@@ -1,9 +1,9 @@
-"""PyTorch models as search sees them: a step on arrays, whose scores stay tensors until the best are chosen."""
+"""PyTorch models as a step function on arrays; scores stay tensors until the best tokens are chosen."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,27 +11,14 @@ from torch import Tensor
 
 from heed.decode.candidates import best_continuations
 from heed.decode.search import Allowed, Floats, Ints
-
-
-class TensorState(Protocol):
-    """What a model remembers, selected by tensors."""
-
-    def select(self, sentences_B: Tensor, parents_BW: Tensor) -> Self: ...
-
-
-class Searchable(Protocol):
-    """A model that decodes one token at a time."""
-
-    def start(self, src_BS: Tensor) -> Any: ...
-
-    def step(self, ids_BW: Tensor, state: Any) -> tuple[Tensor, Any]: ...
+from heed.model.interface import Searchable, SearchState
 
 
 @dataclass(frozen=True)
 class ModelStates:
-    """The state of each model of an ensemble."""
+    """The search states of the models of an ensemble."""
 
-    states: Sequence[TensorState]
+    states: Sequence[SearchState]
     device: torch.device
 
     def select(self, sentences_B: Ints, parents_BW: Ints) -> "ModelStates":
@@ -42,7 +29,7 @@ class ModelStates:
 
 @dataclass(frozen=True)
 class TensorScores:
-    """Scores as logits_BWV, or as log-probabilities, which are logits that need no normalising."""
+    """Scores as logits_BWV. Log-probabilities are logits, too: they are already normalised."""
 
     logits_BWV: Tensor
 
@@ -59,7 +46,7 @@ class TensorScores:
 
 
 class ModelStep:
-    """One model, or several whose probabilities are averaged, as a step of search."""
+    """One model, or an ensemble whose probabilities are averaged, as a step function of search."""
 
     def __init__(self, models: Sequence[Searchable], device: torch.device) -> None:
         self._models, self._device = models, device
@@ -71,10 +58,10 @@ class ModelStep:
     def __call__(self, ids_BW: Ints, state: ModelStates) -> tuple[TensorScores, ModelStates]:
         ids = torch.from_numpy(np.ascontiguousarray(ids_BW)).to(self._device)
         logits, states = [], []
-        for model, its_state in zip(self._models, state.states, strict=True):
-            logits_BWV, its_state = model.step(ids, its_state)
+        for model, model_state in zip(self._models, state.states, strict=True):
+            logits_BWV, model_state = model.step(ids, model_state)
             logits.append(logits_BWV)
-            states.append(its_state)
+            states.append(model_state)
         if len(logits) > 1:
             all_NBWV = torch.stack([logits_BWV.log_softmax(-1) for logits_BWV in logits])
             logits = [all_NBWV.logsumexp(0) - math.log(len(logits))]
@@ -82,10 +69,10 @@ class ModelStep:
 
 
 def _mask(allowed: Allowed, logits_BWV: Tensor) -> Tensor:
-    """Return allowed_BWV as truth values."""
+    """Return allowed_BWV as booleans."""
     mask = np.ones(tuple(logits_BWV.shape), dtype=bool)
-    for b, several in enumerate(allowed):
-        for w, tokens in enumerate(several):
+    for b, hypotheses in enumerate(allowed):
+        for w, tokens in enumerate(hypotheses):
             if tokens is not None:
                 mask[b, w] = False
                 mask[b, w, tokens] = True
@@ -93,5 +80,5 @@ def _mask(allowed: Allowed, logits_BWV: Tensor) -> Tensor:
 
 
 def _array(tensor: Tensor) -> np.ndarray[Any, Any]:
-    """Return a tensor as an array; NumPy has no bfloat16."""
+    """Return a tensor as an array, 16-bit numbers as float32: NumPy has no bfloat16."""
     return (tensor.float() if tensor.itemsize == 2 else tensor).cpu().numpy()

@@ -1,4 +1,4 @@
-"""A translation that begins as it is told."""
+"""A constraint that forces the beginning of a translation."""
 
 from collections.abc import Sequence
 
@@ -8,13 +8,13 @@ from heed.decode.search import Ints
 
 
 class ForcedPrefix:
-    """A constraint: each sentence's translation begins with its prefix, which may be empty."""
+    """A constraint by which each sentence's translation begins with its prefix, which may be empty."""
 
     def __init__(self, prefixes: Sequence[Sequence[int]]) -> None:
         self._prefixes = prefixes
 
     def start(self, sentence: int) -> Sequence[int]:
-        """The state is what is left of the prefix."""
+        """Return the state, which is the rest of the prefix."""
         return self._prefixes[sentence]
 
     def allowed(self, state: Sequence[int]) -> Ints | None:

@@ -1,4 +1,4 @@
-"""Tokens drawn at random from the model's distribution."""
+"""Sampling: draw tokens at random from the model's distribution."""
 
 import math
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ def sample(
 ) -> list[list[Hypothesis]]:
     """Return `n_samples` independent draws for each sentence, best-scoring first.
 
-    Sentence b draws from a stream of its own, named by `numbers[b]`: its samples do not depend on its
-    batch-mates. Log-probabilities are the model's, whatever the temperature.
+    Sentence b has its own random stream, identified by `numbers[b]`: its samples do not depend on the rest of the
+    batch. Log-probabilities are the model's, whatever the temperature.
     """
     n_sentences = len(task.limits)
     numbers = range(n_sentences) if numbers is None else numbers
@@ -55,14 +55,14 @@ def sample(
             newest_BW, active_BW, parents_BW = newest_BW[rows_B], active_BW[rows_B], parents_BW[rows_B]
             state = state.select(rows_B, parents_BW)
         constrained.advance(rows_B, parents_BW, newest_BW, np.where(active_BW, 0.0, -math.inf))
-    return [sorted(several, key=lambda one: -one.score) for several in results]
+    return [sorted(hypotheses, key=lambda one: -one.score) for hypotheses in results]
 
 
 def _offered(logprobs_BWV: Floats, never: tuple[int, ...], allowed: Allowed | None) -> Floats:
-    """Make what may not come next impossible; the rest keeps its log-probability."""
+    """Set the log-probabilities of tokens that may not come next to -inf, in place."""
     logprobs_BWV[..., list(never)] = -math.inf
-    for b, several in enumerate(allowed or ()):
-        for w, tokens in enumerate(several):
+    for b, hypotheses in enumerate(allowed or ()):
+        for w, tokens in enumerate(hypotheses):
             if tokens is not None:
                 kept = logprobs_BWV[b, w, tokens]
                 logprobs_BWV[b, w] = -math.inf
@@ -71,21 +71,21 @@ def _offered(logprobs_BWV: Floats, never: tuple[int, ...], allowed: Allowed | No
 
 
 def _draw(logprobs_BWV: Floats, uniform_BW: Floats, sampling: Sampling) -> Ints:
-    """Return one token per hypothesis: the place where the cumulative probability passes a uniform number."""
+    """Return one token per hypothesis: the one at which the cumulative probability passes a uniform number."""
     scaled_BWV = logprobs_BWV.astype(np.float64) / sampling.temperature
     tokens_BWV = np.argsort(-scaled_BWV, axis=-1, kind="stable")
     sorted_BWV = np.take_along_axis(scaled_BWV, tokens_BWV, -1)
-    with np.errstate(invalid="ignore"):  # of a hypothesis that is done, nothing may be offered
+    with np.errstate(invalid="ignore"):  # a hypothesis that is done may have no allowed token
         sorted_BWV = np.exp(sorted_BWV - sorted_BWV[..., :1])
     sorted_BWV /= sorted_BWV.sum(-1, keepdims=True)
     if sampling.top_k:
         sorted_BWV[..., sampling.top_k :] = 0.0
-    # A token stays while those before it have not filled the share: the first always stays.
+    # A token stays if those before it sum to less than top_p, so the first always stays.
     before_BWV = sorted_BWV.cumsum(-1) - sorted_BWV
     sorted_BWV[before_BWV >= sampling.top_p] = 0.0
     cumulative_BWV = sorted_BWV.cumsum(-1)
     target_BW1 = uniform_BW[..., None] * cumulative_BWV[..., -1:]
-    place_BW1 = (cumulative_BWV <= target_BW1).sum(-1, keepdims=True)
-    # Rounding may point past the last possible token. Where no probability is a number, any token will do.
+    index_BW1 = (cumulative_BWV <= target_BW1).sum(-1, keepdims=True)
+    # Rounding may point past the last possible token. If all probabilities are NaN, any token will do.
     last_BW1 = np.maximum((sorted_BWV > 0).sum(-1, keepdims=True) - 1, 0)
-    return np.take_along_axis(tokens_BWV, np.minimum(place_BW1, last_BW1), -1)[..., 0]
+    return np.take_along_axis(tokens_BWV, np.minimum(index_BW1, last_BW1), -1)[..., 0]

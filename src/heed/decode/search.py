@@ -1,7 +1,7 @@
-"""What every kind of search has in common: what it is asked, what it needs of a model, and what it finds.
+"""The interface of search: the task, the step function it calls, and the hypotheses it returns.
 
-Search works on NumPy arrays and knows no model: a model, of whatever make, is a step function from the newest token of
-each hypothesis to scores of the next. Only the scores know how they are stored.
+Search works on NumPy arrays and knows no model. A model is a step function that takes the newest token of each
+hypothesis and returns scores of the next one. Only the scores know how they are stored.
 """
 
 import time
@@ -17,19 +17,19 @@ from heed.errors import DecodeError
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.integer[Any]]
-Allowed = Sequence[Sequence[Ints | None]]  # of each hypothesis: the tokens that may come next; None: all
+Allowed = Sequence[Sequence[Ints | None]]  # for each hypothesis, the tokens that may come next; None: all
 
 # Compact the batch once at most this share of its sentences is active; before that, copying costs more than it saves.
-_ACTIVE_SHARE = 0.85
+_MAX_ACTIVE_SHARE = 0.85
 
 
 class State(Protocol):
-    """What a model remembers of B sentences with W hypotheses each."""
+    """The state of a step function: B sentences with W hypotheses each."""
 
     def select(self, sentences_B: Ints, parents_BW: Ints) -> Self:
-        """Return the state of these sentences, hypothesis w continuing the old hypothesis `parents_BW[b, w]`.
+        """Return the state of these sentences, where hypothesis w continues the old hypothesis `parents_BW[b, w]`.
 
-        Finished sentences leave by not being named, but at least one stays; hypotheses multiply by being named twice.
+        At least one sentence is selected. A parent may be selected several times, or not at all.
         """
         ...
 
@@ -38,15 +38,15 @@ S = TypeVar("S", bound=State)
 
 
 class Scores(Protocol):
-    """What a model says of the next token of each hypothesis."""
+    """The scores of the next token of each hypothesis."""
 
     def best(
         self, n: int, live_BW: Floats, never: tuple[int, ...], allowed: Allowed | None
     ) -> tuple[Floats, Ints, Ints]:
         """Return the n best continuations of each sentence, best first: totals_BN, parents_BN, tokens_BN.
 
-        A total is what the hypothesis has in `live_BW` plus the token's log-probability. Tokens in `never`, or not
-        allowed, keep their probability but are not offered: their totals are -inf.
+        A total is the log-probability of the hypothesis, in `live_BW`, plus that of the token. Tokens in `never`, or
+        not allowed, count in the softmax but are not offered: their totals are -inf.
         """
         ...
 
@@ -56,22 +56,22 @@ class Scores(Protocol):
 
 
 class Step(Protocol[S]):
-    """One more token."""
+    """A step function: it reads one token of each hypothesis and scores the next one."""
 
     def __call__(self, ids_BW: Ints, state: S) -> tuple[Scores, S]:
-        """Return the scores of what follows the newest token of each hypothesis, and the state after it."""
+        """Return the scores of what follows the newest token of each hypothesis, and the state after that token."""
         ...
 
 
 class Constraint(Protocol):
-    """What a sequence may be, with a state of its own for each hypothesis, such as how many brackets are open."""
+    """A limit on which tokens may follow. It has a state for each hypothesis, such as the number of open brackets."""
 
     def start(self, sentence: int) -> Any:
-        """Return the state before the first token of a sentence, named by its place in the task."""
+        """Return the state before the first token of a sentence, given by its index in the task."""
         ...
 
     def allowed(self, state: Any) -> Ints | None:
-        """Return the tokens that may come next, the end token among them where it may; None: any may."""
+        """Return the tokens that may come next, which may include the end token; None: all."""
         ...
 
     def advance(self, state: Any, token: int) -> Any:
@@ -81,20 +81,23 @@ class Constraint(Protocol):
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One finished sequence, without its end token."""
+    """A sequence that search has found, without its end token."""
 
     ids: list[int]
     log_probability: float  # of the sequence and, if finished, its end token
-    score: float  # log_probability divided by the length penalty: what hypotheses are ranked by
+    score: float  # log_probability divided by the length penalty; hypotheses are ranked by it
     finished: bool  # False: the length limit came before the end token
     log_probabilities: list[float]  # of each token and, if finished, the end token
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A continuation that a step considered."""
+    """A continuation that a step considered.
 
-    parent: int  # which of the step before's kept candidates it continues
+    Search knows only ids. `translation.TracedCandidate` is the same with the text of the token.
+    """
+
+    parent: int  # index among the kept candidates of the previous step
     token: int
     log_probability: float  # of the whole sequence up to this token
     score: float  # divided by the length penalty, if the sequence ended here
@@ -103,46 +106,50 @@ class Candidate:
 
 @dataclass
 class Trace:
-    """What a beam search of one sentence considered: for each step, its candidates, best first."""
+    """The candidates of each step of a beam search for one sentence, best first."""
 
     steps: list[list[Candidate]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Task:
-    """What every kind of search is asked: sequences for B sentences, from `start` to `end`."""
+    """The task of every kind of search: find sequences for B sentences, from token `start` to token `end`."""
 
-    limits: Sequence[int]  # most tokens of each sentence's sequences, the end token included
+    limits: Sequence[int]  # the maximum length for each sentence, counting the end token
     start: int
     end: int
     alpha: float = 0.0
     constraint: Constraint | None = None
     never: tuple[int, ...] = ()  # tokens that are not offered, whatever their probability
-    traces: list[Trace] | None = None  # one for each sentence, to be filled
+    traces: list[Trace] | None = None  # one per sentence, filled by the search
     deadline: float = float("inf")  # of time.monotonic()
     is_cancelled: Callable[[], bool] = lambda: False
 
     def hypothesis(self, ids: list[int], total: float, log_probabilities: Floats, finished: bool) -> Hypothesis:
-        """Score a sequence by the length penalty, the end token of a finished one counted."""
+        """Return a hypothesis, scored with the length penalty. If it is finished, the end token counts."""
         score = float(total) / length_penalty(len(ids) + finished, self.alpha)
         return Hypothesis(ids, float(total), score, finished, log_probabilities.tolist())
 
     def check_time(self) -> None:
-        """
+        """Check that the search may continue.
+
         Raises:
             DecodeError: the deadline has passed, or the search was cancelled.
         """
         if self.is_cancelled():
             raise DecodeError("the search was cancelled")
         if time.monotonic() > self.deadline:
-            raise DecodeError("the search did not finish within its time")
+            raise DecodeError(
+                "the search did not finish before its deadline; allow more time, or translate fewer texts at a time"
+            )
 
 
-_DEAD, _NONE = object(), np.array([], dtype=np.int64)  # a hypothesis of probability zero, and what may follow it
+# The constraint's state of a hypothesis with probability zero, and the tokens that may follow it.
+_IMPOSSIBLE, _NO_TOKENS = object(), np.array([], dtype=np.int64)
 
 
 class Constrained:
-    """The constraint's state of every hypothesis; it does nothing where there is no constraint."""
+    """The states of a constraint for all hypotheses. Without a constraint it does nothing."""
 
     def __init__(self, constraint: Constraint | None, n_sentences: int, width: int = 1) -> None:
         self._constraint = constraint
@@ -151,20 +158,23 @@ class Constrained:
             self._states = [[constraint.start(sentence)] * width for sentence in range(n_sentences)]
 
     def allowed(self) -> Allowed | None:
-        """Return what may come next; None: anything, in all hypotheses."""
+        """Return the tokens that may come next; None: all, for every hypothesis."""
         constraint = self._constraint
         if constraint is None:
             return None
-        allowed = [[_NONE if one is _DEAD else constraint.allowed(one) for one in several] for several in self._states]
-        return allowed if any(one is not None for several in allowed for one in several) else None
+        allowed = [
+            [_NO_TOKENS if state is _IMPOSSIBLE else constraint.allowed(state) for state in states]
+            for states in self._states
+        ]
+        return allowed if any(tokens is not None for hypotheses in allowed for tokens in hypotheses) else None
 
     def advance(self, rows_B: Ints, parents_BW: Ints, tokens_BW: Ints, live_BW: Floats) -> None:
-        """Follow the search: hypothesis w of sentence b continues parent `parents_BW[b, w]` with `tokens_BW[b, w]`."""
+        """Advance each state: hypothesis w of sentence b continues parent `parents_BW[b, w]` with `tokens_BW[b, w]`."""
         if self._constraint is None:
             return
         self._states = [
             [
-                self._constraint.advance(self._states[row][parent], token) if total > -np.inf else _DEAD
+                self._constraint.advance(self._states[row][parent], token) if total > -np.inf else _IMPOSSIBLE
                 for parent, token, total in zip(parents, tokens, totals, strict=True)
             ]
             for row, parents, tokens, totals in zip(
@@ -174,10 +184,10 @@ class Constrained:
 
 
 def may_compact(active: Sequence[bool]) -> bool:
-    """Return whether enough sentences of a batch have finished to make it smaller."""
-    return sum(active) <= _ACTIVE_SHARE * len(active)
+    """Return whether enough sentences have finished to make copying the rest of the batch worthwhile."""
+    return sum(active) <= _MAX_ACTIVE_SHARE * len(active)
 
 
 def difference(total: Floats, before: Floats) -> Floats:
-    """Return what the newest token added to a sum of log-probabilities; 0 where the sum is -inf."""
+    """Return the log-probability of the newest token, as a difference of totals; 0 where the total is -inf."""
     return np.subtract(total, before, out=np.zeros_like(total), where=np.isfinite(total))

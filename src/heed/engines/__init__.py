@@ -1,6 +1,6 @@
-"""What computes translations. Every engine takes the same requests and answers in the same way.
+"""Engines compute translations. They all take the same options and return the same results.
 
-"torch" is the reference and the default: `pytorch.py`. "ctranslate2" is used only where it is asked for.
+"torch" is the reference and the default: `pytorch.py`. "ctranslate2" is used only on request.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,26 +22,27 @@ class Engine(Protocol):
 
     @property
     def decode(self) -> DecodeConfig:
-        """How to search unless told otherwise."""
+        """The default settings of a search."""
 
     @property
     def limit(self) -> int:
-        """The most pieces of a text; a longer one is to be cut into parts."""
+        """The maximum length of a text in pieces; a longer one has to be cut into parts."""
 
     @property
-    def has_last_position(self) -> bool:
-        """Whether a text of more pieces than `limit` is impossible, and not only unwise."""
+    def is_hard_limit(self) -> bool:
+        """Whether the model cannot read more than `limit` pieces at all; otherwise it only was not trained to."""
 
     def supports(self, options: SearchOptions) -> str | None:
-        """Return why this engine cannot do what is asked; None: it can."""
+        """Return why this engine does not support these options; None: it does."""
 
     def translate(
         self, texts: Sequence[str], numbers: Sequence[int], options: SearchOptions, on_done: Callable[[list[int]], None]
     ) -> list[Translation]:
-        """Translate texts that fit, of options that are supported.
+        """Translate texts within the limit, with supported options.
 
-        `numbers[i]` names the random stream of text i, and is what `on_done` is told when some texts are done.
+        `numbers[i]` identifies text i and its random stream. `on_done` is called with the numbers of the texts of each
+        batch that is done.
 
         Raises:
-            DecodeError: weights that are not finite, a deadline that has passed, or a search that was cancelled.
+            DecodeError: the weights are not finite, the deadline has passed, or the search was cancelled.
         """

@@ -1,20 +1,20 @@
-"""CTranslate2 as an engine.
+"""The CTranslate2 engine.
 
-Its search keeps the same hypotheses as ours: twice `beam` candidates a step; those that end among the best `beam` are
-finished; `beam` finished ones are enough. How its results become ours:
+Its search keeps the same hypotheses as ours: 2 x `beam` candidates per step; those that end among the best `beam` are
+finished; `beam` finished ones are enough. Two things have to be made equal:
 
-**The length penalty.** It ranks by log P / length^e and returns the first `beam`. Here e is next to nothing, so that
-log P decides, and the paper's penalty is applied afterwards. If more than `beam` have finished by the last step T, some
-are dropped: each less probable than all that are returned, at least one of which has length T (before step T, fewer
-than `beam` had finished). None is longer than that one, so none has a larger penalty to divide by: the best is never
-dropped. One of the n best may be; where the scores leave that open, the sentence is searched again up to step T, with
-room for all.
+**The length penalty.** CTranslate2 ranks by log P / length^e and returns the first `beam`. We set e to almost zero, so
+that it ranks by log P, and apply the paper's penalty afterwards. If more than `beam` hypotheses have finished by the
+last step T, some are dropped. Each of them is less probable than all that are returned, and at least one of those has
+length T, because before step T fewer than `beam` had finished. No dropped one is longer, so none has a larger penalty
+to divide by: the best is never dropped. One of the n best may be. Where the scores leave that possible, the sentence is
+searched again up to step T, keeping all.
 
-**The length limit.** It counts from the length of the source, and a batch has one limit: its longest source's. A
-sentence whose hypotheses have all ended within its own limit was not affected; the others are searched again.
+**The length limit.** Ours depends on the length of each source, but a batch has one limit, that of its longest source.
+A sentence whose hypotheses all ended within its own limit was not affected; the others are searched again.
 
-What remains different: padding and the unknown token are ruled out before the softmax and not after it, so the
-others share their probability; and sums are rounded differently, which may decide between near equals.
+Two differences remain: padding and the unknown token are excluded before the softmax instead of after it, so the other
+tokens share their probability; and sums are rounded differently, which may decide between near ties.
 """
 
 import os
@@ -31,26 +31,26 @@ from heed.options import SearchOptions
 from heed.text.tokenizer import Tokenizer
 from heed.translation import Translation, best_of
 
-_NO_PENALTY = 1e-9  # 0 is taken for leave to stop at the first finished hypothesis
-_SENTENCES = 32  # in a batch: enough for the matrix products, and short waits for the longest translation
+_NO_PENALTY = 1e-9  # with 0, CTranslate2 stops at the first finished hypothesis
+_MAX_BATCH_SENTENCES = 32  # enough for the matrix products; more would wait longer for the longest translation
 
 
 class _Hypothesis(NamedTuple):
-    pieces: list[str]  # with the end symbol, if it has one
+    pieces: list[str]  # including the end token, if it is finished
     log_probability: float
     score: float
     finished: bool
 
 
 def unsupported(options: SearchOptions) -> str | None:
-    """Return why CTranslate2 cannot do what is asked; None: it can. Nothing has to be loaded to know."""
+    """Return why CTranslate2 does not support these options; None: it does. Nothing has to be loaded for this."""
     unable = {
-        "it would draw other samples": options.sampling is not None,
+        "its random samples differ from torch's": options.sampling is not None,
         "it does not force prefixes piece by piece": options.prefixes is not None,
-        "it takes no constraint": options.constraint is not None,
-        "it does not tell its attention": options.attention,
-        "it does not tell what it considered": options.trace,
-        "it has no deadlines": options.seconds is not None,
+        "it does not support constraints": options.constraint is not None,
+        "it does not return attention weights": options.attention,
+        "it does not return traces": options.trace,
+        "it does not support deadlines": options.seconds is not None,
         "it cannot be cancelled": options.is_cancelled is not None,
     }
     reason = next((reason for reason, holds in unable.items() if holds), None)
@@ -58,20 +58,20 @@ def unsupported(options: SearchOptions) -> str | None:
 
 
 class CTranslate2Engine:
-    """A folder made by `write_ctranslate2`, ready to translate."""
+    """A folder written by `write_ctranslate2`, opened with CTranslate2."""
 
     def __init__(
         self, folder: Path, config: Config, tokenizer: Tokenizer, int8: bool = False, weights: str = "the model"
     ) -> None:
-        """Open the folder. `weights`: where they are from."""
+        """Open the folder. `weights` names the checkpoint in messages."""
         import ctranslate2
 
         self.config, self.tokenizer, self._folder = config, tokenizer, folder
         self._int8, self._weights = int8, weights
-        # A thread for each batch, and as many batches at once as there are cores. Several threads for one batch are
-        # slower even if the batch is all there is: the products of one step are too small to share.
+        # One thread per batch, and as many batches in parallel as there are cores. Several threads per batch are
+        # slower, even for a single batch: the matrix products of one step are too small to share.
         self._workers = _available_threads()
-        with self._failures_named():
+        with self._naming_the_folder():
             self._translator = ctranslate2.Translator(
                 str(folder),
                 device="cpu",
@@ -91,11 +91,11 @@ class CTranslate2Engine:
         return self.config.model.max_length
 
     @property
-    def has_last_position(self) -> bool:
+    def is_hard_limit(self) -> bool:
         return self.config.model.positions == "learned"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies open the folder themselves: CTranslate2's own objects cannot be pickled."""
+        """Pickle the path of the folder, which a copy opens: CTranslate2's objects cannot be pickled."""
         return CTranslate2Engine, (self._folder, self.config, self.tokenizer, self._int8, self._weights)
 
     def __repr__(self) -> str:
@@ -108,23 +108,23 @@ class CTranslate2Engine:
         self, texts: Sequence[str], numbers: Sequence[int], options: SearchOptions, on_done: Callable[[list[int]], None]
     ) -> list[Translation]:
         ids = self.tokenizer.encode_ids(texts)
-        sources = [[self._pieces[i] for i in one] for one in ids]
-        with self._failures_named():
+        sources = [[self._pieces[i] for i in text_ids] for text_ids in ids]
+        with self._naming_the_folder():
             return self._translate_pieces(sources, options, lambda i: on_done([numbers[i]]))
 
     @contextmanager
-    def _failures_named(self) -> Iterator[None]:
-        """Name the folder when CTranslate2 cannot load it, or answers what cannot be: it is not what we wrote.
+    def _naming_the_folder(self) -> Iterator[None]:
+        """Turn CTranslate2's exceptions into an error that names the folder: it is not what we wrote.
 
         Raises:
-            CheckpointError: with the way to a new folder.
+            CheckpointError: CTranslate2 cannot load the folder, or returns impossible results.
         """
         try:
             yield
         except (RuntimeError, ValueError, LookupError, TypeError, OverflowError, MemoryError) as error:
             why = (str(error).splitlines() or [type(error).__name__])[0]
             raise CheckpointError(
-                f"{self._folder}: CTranslate2 cannot use it ({why}); delete the folder, and it will be made anew"
+                f"{self._folder}: CTranslate2 cannot use it ({why}); delete the folder: it will be exported again"
             ) from error
 
     def _translate_pieces(
@@ -132,68 +132,68 @@ class CTranslate2Engine:
     ) -> list[Translation]:
         beam, alpha, n_best = options.beam, options.alpha, options.n_best
         found: dict[int, list[_Hypothesis]] = {}
-        again: dict[int, list[int]] = defaultdict(list)  # limit -> the sentences to search up to it
+        again: dict[int, list[int]] = defaultdict(list)  # limit -> the sentences to search again up to it
         batches = [(rows, self._limit(sources[rows[0]])) for rows in self._batches(range(len(sources)), sources)]
-        for i, hypotheses in self._search(batches, sources, beam, alpha, room=1):
+        for i, hypotheses in self._search(batches, sources, beam, alpha, patience=1):
             own_limit, longest = self._limit(sources[i]), max(len(one.pieces) for one in hypotheses)
             if longest > own_limit or (beam > 1 and not all(one.finished for one in hypotheses)):
                 again[own_limit].append(i)
-            elif n_best > 1 and _dropped_may_count(hypotheses, longest, alpha, n_best):
+            elif n_best > 1 and _dropped_may_be_n_best(hypotheses, longest, alpha, n_best):
                 again[longest].append(i)
             else:
                 found[i] = hypotheses
                 on_done(i)
-        # Up to the limit, fewer than `beam` finish before the last step, and `beam` hypotheses come with it.
-        batches = [(rows, limit) for limit, some in again.items() for rows in self._batches(some, sources)]
-        for i, hypotheses in self._search(batches, sources, beam, alpha, room=2):
+        # Fewer than `beam` finish before the last step, and at most `beam` more at it: 2 x `beam` holds all of them.
+        batches = [(rows, limit) for limit, retried in again.items() for rows in self._batches(retried, sources)]
+        for i, hypotheses in self._search(batches, sources, beam, alpha, patience=2):
             found[i] = hypotheses
             on_done(i)
         return [self._translation(source, found[i], n_best) for i, source in enumerate(sources)]
 
     def _batches(self, rows: Iterable[int], sources: list[list[str]]) -> Iterator[list[int]]:
-        """Sentences of similar length, the longest first, for as many workers as there are."""
+        """Yield batches of sentences of similar length, the longest first, enough for all workers."""
         order = sorted(rows, key=lambda i: -len(sources[i]))
-        most = max(1, min(_SENTENCES, -(-len(order) // self._workers)))
+        max_count = max(1, min(_MAX_BATCH_SENTENCES, -(-len(order) // self._workers)))
         begin = 0
         while begin < len(order):
-            count = max(1, min(most, self.decode.batch_tokens // (len(sources[order[begin]]) + 1)))
+            count = max(1, min(max_count, self.decode.batch_tokens // (len(sources[order[begin]]) + 1)))
             yield order[begin : begin + count]
             begin += count
 
     def _search(
-        self, batches: Iterable[tuple[list[int], int]], sources: list[list[str]], beam: int, alpha: float, room: int
+        self, batches: Iterable[tuple[list[int], int]], sources: list[list[str]], beam: int, alpha: float, patience: int
     ) -> Iterator[tuple[int, list[_Hypothesis]]]:
-        """Each sentence of some batches, given with their limits, and its hypotheses: room for `room` x beam."""
-        # Not all batches wait in CTranslate2's queue: it empties it even if nobody waits for the results any more.
-        asked: deque[tuple[list[int], list[Any]]] = deque()
+        """Yield each sentence of the batches, given with their limits, and its up to `patience` x beam hypotheses."""
+        # Few batches at a time: CTranslate2 computes all that it has queued, even if the results are no longer needed.
+        queued: deque[tuple[list[int], list[Any]]] = deque()
         for rows, limit in batches:
-            asked.append((rows, self._ask([sources[i] for i in rows], limit, beam, room if beam > 1 else 1)))
-            if len(asked) > 3 * self._workers:
-                yield from self._answers(*asked.popleft(), alpha)
-        while asked:
-            yield from self._answers(*asked.popleft(), alpha)
+            queued.append((rows, self._submit([sources[i] for i in rows], limit, beam, patience if beam > 1 else 1)))
+            if len(queued) > 3 * self._workers:
+                yield from self._results(*queued.popleft(), alpha)
+        while queued:
+            yield from self._results(*queued.popleft(), alpha)
 
-    def _ask(self, batch: list[list[str]], limit: int, beam: int, room: int) -> list[Any]:
-        promises: list[Any] = self._translator.translate_batch(
+    def _submit(self, batch: list[list[str]], limit: int, beam: int, patience: int) -> list[Any]:
+        futures: list[Any] = self._translator.translate_batch(
             batch,
             asynchronous=True,
             beam_size=beam,
-            patience=room,
-            num_hypotheses=beam * room,
+            patience=patience,
+            num_hypotheses=beam * patience,
             length_penalty=_NO_PENALTY,
             min_decoding_length=0,
             max_decoding_length=limit,
-            max_input_length=0,  # by default it cuts
+            max_input_length=0,  # the default would cut long texts
             return_scores=True,
             return_end_token=True,
             disable_unk=True,
             suppress_sequences=[[self._pieces[self.tokenizer.vocabulary.pad]]],
         )
-        return promises
+        return futures
 
-    def _answers(self, rows: list[int], promises: list[Any], alpha: float) -> Iterator[tuple[int, list[_Hypothesis]]]:
-        for i, promise in zip(rows, promises, strict=True):
-            result = promise.result()
+    def _results(self, rows: list[int], futures: list[Any], alpha: float) -> Iterator[tuple[int, list[_Hypothesis]]]:
+        for i, future in zip(rows, futures, strict=True):
+            result = future.result()
             yield (
                 i,
                 [
@@ -208,30 +208,30 @@ class CTranslate2Engine:
             )
 
     def _limit(self, source: list[str]) -> int:
-        """Section 6.1: at most input length + 50; and no further than there are learned positions."""
+        """Return the maximum length of section 6.1, input length + 50, or the number of learned positions if less."""
         model, limit = self.config.model, len(source) + self.decode.extra_length
         return limit if model.positions == "sinusoidal" else min(limit, model.max_length + 1)
 
     def _translation(self, source: list[str], hypotheses: list[_Hypothesis], n_best: int) -> Translation:
-        """The `n_best`; unfinished ones fill the places that no finished one took."""
+        """Return the `n_best` as a translation; unfinished hypotheses count only if finished ones are too few."""
         best = sorted(hypotheses, key=lambda one: (not one.finished, -one.score))[:n_best]
-        several = []
+        translations = []
         for pieces, log_probability, score, finished in sorted(best, key=lambda one: -one.score):
             pieces = pieces[:-1] if finished else pieces
             text = self.tokenizer.decode([self._ids[piece] for piece in pieces])
-            several.append(Translation(text, score, log_probability, pieces, source, finished))
-        return best_of(several, self._weights)
+            translations.append(Translation(text, score, log_probability, pieces, source, finished))
+        return best_of(translations, self._weights)
 
 
-def _dropped_may_count(hypotheses: list[_Hypothesis], longest: int, alpha: float, n_best: int) -> bool:
-    """Could a hypothesis be among the n best that is less probable than all these, and no longer?"""
-    most = min(one.log_probability for one in hypotheses) / length_penalty(longest, alpha)
-    return most > sorted((one.score for one in hypotheses), reverse=True)[n_best - 1]
+def _dropped_may_be_n_best(hypotheses: list[_Hypothesis], longest: int, alpha: float, n_best: int) -> bool:
+    """Return whether one less probable than all these, and no longer, could be among the n best."""
+    best_possible = min(one.log_probability for one in hypotheses) / length_penalty(longest, alpha)
+    return best_possible > sorted((one.score for one in hypotheses), reverse=True)[n_best - 1]
 
 
 def _available_threads() -> int:
-    """What OMP_NUM_THREADS says, as to torch; else the cores this process may use."""
-    told = os.environ.get("OMP_NUM_THREADS", "")
-    if told.isdecimal() and int(told):
-        return int(told)
+    """Return OMP_NUM_THREADS, which torch obeys, too; otherwise the number of cores this process may use."""
+    setting = os.environ.get("OMP_NUM_THREADS", "")
+    if setting.isdecimal() and int(setting):
+        return int(setting)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

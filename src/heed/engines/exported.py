@@ -1,4 +1,4 @@
-"""Models exported for CTranslate2, kept in the user's cache folder: a run folder may be read-only."""
+"""CTranslate2 exports of run folders, in the user's cache folder: a run folder may be read-only."""
 
 import atexit
 import json
@@ -27,28 +27,30 @@ from heed.errors import CheckpointError, ConfigError
 from heed.lock import NAME as LOCK
 from heed.text.tokenizer import Tokenizer
 
-FORMAT = 1  # of those folders
+FORMAT = 1  # of these folders
 
 
 def open_ctranslate2(paths: Sequence[Path], checkpoint: str = "best", int8: bool = False) -> CTranslate2Engine:
-    """Open a run folder's export, which is made on first use. Torch is loaded only to make one.
+    """Open the export of a run folder, made on first use. Torch is imported only to make one.
 
     Raises:
-        ConfigError: CTranslate2 is not installed, or several models are asked for.
+        ConfigError: CTranslate2 is not installed, or there is more than one model.
         CheckpointError: the run folder is missing or damaged, or another process is making the export.
         DecodeError: the weights are not finite.
     """
     if find_spec("ctranslate2") is None:
-        raise ConfigError("engine ctranslate2: it is not installed (pip install 'heed[ctranslate2]')")
+        raise ConfigError("engine ctranslate2: CTranslate2 is not installed (pip install 'heed[ctranslate2]')")
     if len(paths) > 1:
-        raise ConfigError("engine ctranslate2: it has no ensembles; give one model, or use engine torch, the default")
+        raise ConfigError(
+            "engine ctranslate2: it does not support ensembles; give one model, or use engine torch, the default"
+        )
     path = paths[0]
     weights = checkpoint_path(path, checkpoint)
     config = read_run_config(path)
     tokenizer = Tokenizer.load(path / "tokenizer.model")
-    made_of = read_json(weights / MANIFEST).get("sha256")
+    checksums = read_json(weights / MANIFEST).get("sha256")
     origin = {
-        "weights": made_of.get("model.safetensors") if isinstance(made_of, dict) else None,
+        "weights": checksums.get("model.safetensors") if isinstance(checksums, dict) else None,
         "tokenizer": checksum(tokenizer.model),
         "model": asdict(config.model),
         "extra_length": config.decode.extra_length,
@@ -56,25 +58,25 @@ def open_ctranslate2(paths: Sequence[Path], checkpoint: str = "best", int8: bool
     }
     name = checksum(json.dumps(origin, sort_keys=True).encode())[:24]
     folder = _exports() / f"ctranslate2-{name}"
-    if not _is_whole(folder, origin):
-        _make(folder, path, weights.name, origin, int8)
+    if not _is_intact(folder, origin):
+        _export(folder, path, weights.name, origin, int8)
     return CTranslate2Engine(folder, config, tokenizer, int8, str(weights))
 
 
 def _exports() -> Path:
-    """Return where exports are kept; without a cache folder, one that goes with this process."""
+    """Return the folder of exports; without a cache folder, a temporary one that is removed when this process ends."""
     if (folder := cache_folder()) is not None:
         return folder / "exports"
-    own = tempfile.mkdtemp(prefix="heed-")
-    atexit.register(shutil.rmtree, own, ignore_errors=True)
-    return Path(own)
+    temporary = tempfile.mkdtemp(prefix="heed-")
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    return Path(temporary)
 
 
 def checkpoint_path(path: Path, which: str) -> Path:
-    """Where the weights are: quickly in the usual case, else from `RunFolder`, which also knows what is wrong.
+    """Return the folder of a checkpoint: by a quick look in the usual case, else by `RunFolder`, which imports torch.
 
     Raises:
-        CheckpointError: there is no such thing.
+        CheckpointError: there is no such run folder or checkpoint.
     """
     best = path / "best.json"
     name = read_json(best).get("checkpoint") if which == "best" and best.exists() else which
@@ -87,7 +89,8 @@ def checkpoint_path(path: Path, which: str) -> Path:
     return RunFolder.open(path).checkpoint_path(which)
 
 
-def _is_whole(folder: Path, origin: dict[str, Any]) -> bool:
+def _is_intact(folder: Path, origin: dict[str, Any]) -> bool:
+    """Return whether this is an undamaged export of these weights."""
     try:
         manifest = read_manifest(folder, (FORMAT,), "")
         claimed = manifest.get("sha256")
@@ -102,7 +105,12 @@ def _checksums(folder: Path, names: Iterable[str]) -> dict[str, str]:
     return {name: checksum(read_file(folder / name)) for name in names}
 
 
-def _make(folder: Path, path: Path, checkpoint: str, origin: dict[str, Any], int8: bool) -> None:
+def _export(folder: Path, path: Path, checkpoint: str, origin: dict[str, Any], int8: bool) -> None:
+    """Export a checkpoint of the run folder `path` into `folder`.
+
+    Raises:
+        CheckpointError: the cache folder cannot be written.
+    """
     from heed.export.ctranslate2 import write_ctranslate2
     from heed.run import RunFolder
 
@@ -117,4 +125,6 @@ def _make(folder: Path, path: Path, checkpoint: str, origin: dict[str, Any], int
             write_manifest(new, {"format": FORMAT, "origin": origin, "sha256": _checksums(new, names)})
         lock.release()
     except OSError as error:
-        raise CheckpointError(f"{folder.parent}: cannot be written ({error.strerror})") from error
+        raise CheckpointError(
+            f"{folder.parent}: cannot be written ({error.strerror}); make it a writable folder, or set XDG_CACHE_HOME"
+        ) from error

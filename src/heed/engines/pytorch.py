@@ -1,4 +1,4 @@
-"""heed's own search over PyTorch models: the reference, and the default."""
+"""The torch engine: heed's own search with PyTorch models, the reference and the default."""
 
 import math
 import time
@@ -16,7 +16,7 @@ from heed.data.batch import batch_of_ids, padded
 from heed.data.batching import cut_by_budget
 from heed.decode.beam import beam_search
 from heed.decode.greedy import greedy_search
-from heed.decode.model_step import ModelStep, Searchable
+from heed.decode.model_step import ModelStep
 from heed.decode.prefix import ForcedPrefix
 from heed.decode.sampling import sample
 from heed.decode.search import Candidate, Constraint, Hypothesis, Task, Trace
@@ -24,20 +24,20 @@ from heed.engines.threads import map_batches
 from heed.errors import DecodeError
 from heed.model.compiled import CompiledTransformer, Snapshot, reason_not_compiled
 from heed.model.int8 import check_int8, quantized
-from heed.model.interface import SequenceModel
+from heed.model.interface import Searchable, SequenceModel
 from heed.model.transformer import AttentionWeights, Transformer
 from heed.options import SearchOptions
 from heed.run import RunFolder
 from heed.text.tokenizer import Tokenizer
 from heed.translation import Attention, PairScore, SearchTrace, TracedCandidate, Translation, best_of
 
-# Source pieces of a batch times its beam. Larger batches are slower: their scores do not fit the cores' own caches.
-_BATCH_PIECES = 4096
-_ONE_CORE_WIDTH = 256  # up to this d_model, one core is as fast as several for one sentence's steps
+# The source tokens of a batch times its beam. Larger batches are slower: their scores do not fit a core's cache.
+_BATCH_TOKENS_TIMES_BEAM = 4096
+_MAX_ONE_CORE_D_MODEL = 256  # up to this d_model, one core is as fast as several for the steps of a single batch
 
 
 class PyTorchEngine:
-    """One model, or several of one vocabulary whose probabilities are averaged; `int8`: with 8-bit weights."""
+    """One model, or an ensemble with one vocabulary whose probabilities are averaged, optionally with 8-bit weights."""
 
     def __init__(
         self,
@@ -47,17 +47,17 @@ class PyTorchEngine:
         int8: bool = False,
         weights: str = "the model",
     ) -> None:
-        """Take models that belong together. `weights`: where they are from, for messages.
+        """Make an engine of models that share a tokenizer. `weights` names their checkpoints in messages.
 
         Raises:
-            ConfigError: 8-bit weights where there are no C kernels.
-            DecodeError: a model's vocabulary is not the tokenizer's.
+            ConfigError: `int8` without C kernels, or for a model that is not a Transformer.
+            DecodeError: a model has another vocabulary size than the tokenizer.
         """
         for model in models:
             if model.vocabulary != tokenizer.vocabulary:
                 raise DecodeError(
                     f"the model has {model.vocabulary}, the tokenizer {tokenizer.vocabulary}: "
-                    "they do not belong together"
+                    "they do not belong together; take the tokenizer the model was trained with"
                 )
         if int8:
             check_int8(models)
@@ -66,14 +66,14 @@ class PyTorchEngine:
         self._searchers: tuple[list[Snapshot], list[Searchable]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the compiled decoders, which point into this process's memory: a copy makes its own."""
+        """Return the state to pickle, without the compiled decoders: they hold pointers, so a copy makes its own."""
         return {**self.__dict__, "_searchers": None}
 
     def __repr__(self) -> str:
         config = self.models[0].config
-        several = f"{len(self.models)} models" if len(self.models) > 1 else "1 model"
+        models = f"{len(self.models)} models" if len(self.models) > 1 else "1 model"
         return (
-            f"torch, {several}, {config.encoder_layers}+{config.decoder_layers} layers of width {config.d_model}, "
+            f"torch, {models}, {config.encoder_layers}+{config.decoder_layers} layers of width {config.d_model}, "
             f"vocabulary of {len(self.tokenizer):,}, {self.device}{', int8' if self.int8 else ''}"
         )
 
@@ -86,17 +86,17 @@ class PyTorchEngine:
         return min(model.config.max_length for model in self.models)
 
     @property
-    def has_last_position(self) -> bool:
-        return self._last_position is not None
+    def is_hard_limit(self) -> bool:
+        return self._max_positions is not None
 
     @property
-    def _last_position(self) -> int | None:
-        """The number of positions every model has; None if there is no last one."""
+    def _max_positions(self) -> int | None:
+        """The number of target positions that every model has; None: there is no limit."""
         return min((model.target_limit for model in self.models if model.target_limit), default=None)
 
     def supports(self, options: SearchOptions) -> str | None:
         if options.attention and not isinstance(self.models[0], Transformer):
-            return f'a model of model.kind = "{self.models[0].config.kind}" has no attention weights to return'
+            return f'attention: a model of model.kind = "{self.models[0].config.kind}" has no attention weights'
         return None
 
     def translate(
@@ -110,44 +110,44 @@ class PyTorchEngine:
         n_threads = torch.get_num_threads() if self.device.type == "cpu" else 1
         batches = self._batches(request, n_threads)
         found: dict[int, Translation] = {}
-        several = map_batches(
+        results = map_batches(
             *(partial(self._search, step, request), batches, n_threads),
-            alone=self.models[0].config.d_model > _ONE_CORE_WIDTH,
+            all_cores_if_single=self.models[0].config.d_model > _MAX_ONE_CORE_D_MODEL,
         )
-        for rows, translations in zip(batches, several, strict=True):
+        for rows, translations in zip(batches, results, strict=True):
             found.update(zip(rows, translations, strict=True))
             on_done([numbers[i] for i in rows])
         return [found[i] for i in range(len(texts))]
 
     def _batches(self, request: "_Request", n_threads: int) -> list[list[int]]:
-        """Sort texts into batches of similar length, the longest first, so that no thread is left with a long one."""
+        """Group texts of similar length into batches, the longest first, so that no thread ends up with a long one."""
         lengths = np.array([len(one) + 1 for one in request.ids], dtype=np.int64)
         order = np.argsort(lengths, kind="stable")
         options = request.options
         width = options.beam if options.sampling is None else options.n_best
-        share = -(-int(lengths.sum()) // n_threads)
-        budget = min(self.decode.batch_tokens, max(1, _BATCH_PIECES // width), share)
+        tokens_per_thread = -(-int(lengths.sum()) // n_threads)
+        budget = min(self.decode.batch_tokens, max(1, _BATCH_TOKENS_TIMES_BEAM // width), tokens_per_thread)
         bounds = cut_by_budget(lengths[order], budget)
         return [order[begin:end].tolist() for begin, end in zip(bounds, bounds[1:], strict=False)][::-1]
 
     def _search(self, step: ModelStep, request: "_Request", rows: list[int]) -> list[Translation]:
-        """Translate one batch."""
+        """Translate one batch of texts, given by their indices."""
         options, prefixes, vocabulary = request.options, request.prefixes, self.tokenizer.vocabulary
         sources = [request.ids[i] for i in rows]
-        begins = [[] for _ in rows] if prefixes is None else [prefixes[i] for i in rows]
+        forced = [[] for _ in rows] if prefixes is None else [prefixes[i] for i in rows]
         traces = [Trace() for _ in rows] if options.trace else None
         task = Task(
-            limits=[self._output_limit(len(s) + len(p)) for s, p in zip(sources, begins, strict=True)],
+            limits=[self._output_limit(len(s) + len(p)) for s, p in zip(sources, forced, strict=True)],
             start=vocabulary.start,
             end=vocabulary.end,
             alpha=options.alpha,
-            constraint=ForcedPrefix(begins) if prefixes is not None else request.constraint(rows),
+            constraint=ForcedPrefix(forced) if prefixes is not None else request.constraint(rows),
             never=vocabulary.never_output,
             traces=traces,
             deadline=request.deadline,
             is_cancelled=options.is_cancelled or (lambda: False),
         )
-        with torch.inference_mode():  # of this thread
+        with torch.inference_mode():  # it is a setting of the thread
             state = step.start(padded([[*ids, vocabulary.end] for ids in sources], vocabulary.pad).to(self.device))
             if options.sampling is not None:
                 numbers = [request.numbers[i] for i in rows]
@@ -162,17 +162,18 @@ class PyTorchEngine:
             ]
 
     def _output_limit(self, n_source: int) -> int:
-        """Section 6.1: at most input length + 50; and no further than there are learned positions."""
+        """Return the maximum length of section 6.1, input length + 50, or the number of learned positions if less."""
         limit = n_source + self.decode.extra_length
-        return limit if self._last_position is None else min(limit, self._last_position)
+        return limit if self._max_positions is None else min(limit, self._max_positions)
 
     def _translation(
         self, source: list[int], hypotheses: list[Hypothesis], options: SearchOptions, trace: Trace | None
     ) -> Translation:
+        """Turn the hypotheses of one text into a translation with its alternatives."""
         source_pieces, traced = self.tokenizer.pieces(source), None
         if trace is not None:
             traced = SearchTrace(tuple(tuple(map(self._traced, step)) for step in trace.steps))
-        several = [
+        translations = [
             Translation(
                 self.tokenizer.decode(one.ids),
                 one.score,
@@ -186,13 +187,14 @@ class PyTorchEngine:
             )
             for one in hypotheses
         ]
-        return best_of(several, self._weights)
+        return best_of(translations, self._weights)
 
-    def _traced(self, one: Candidate) -> TracedCandidate:
-        (piece,) = self.tokenizer.pieces([one.token])
-        return TracedCandidate(one.parent, piece, one.log_probability, one.score, one.fate)
+    def _traced(self, given: Candidate) -> TracedCandidate:
+        (piece,) = self.tokenizer.pieces([given.token])
+        return TracedCandidate(given.parent, piece, given.log_probability, given.score, given.fate)
 
     def _attention(self, source: list[int], target: list[int]) -> Attention:
+        """Return the attention weights of the first model for this pair."""
         captured = AttentionWeights()
         batch = batch_of_ids([source], [target], self.tokenizer.vocabulary).to(self.device)
         self.models[0](batch.src_BS, batch.tgt_in_BT, captured)
@@ -205,9 +207,9 @@ class PyTorchEngine:
 
     @torch.inference_mode()
     def score(self, ids: list[list[list[int]]]) -> list[PairScore]:
-        """Score given translations, as ids of sources and of targets, by forced decoding.
+        """Score given translations by forced decoding. `ids` are those of the sources and those of the targets.
 
-        Several models: the mean of their probabilities, token by token, as they search.
+        An ensemble averages the probabilities of each token, as it does in search.
         """
         longer = np.array([max(len(source), len(target)) for source, target in zip(*ids, strict=True)], dtype=np.int64)
         scores: list[PairScore | None] = [None] * len(longer)
@@ -229,29 +231,29 @@ class PyTorchEngine:
         return [score for score in scores if score is not None]
 
     def _current_searchers(self) -> list[Searchable]:
-        """Return what searches: in C where it implements the model, else the model itself.
+        """Return the models to search with, those that C implements as `CompiledTransformer`.
 
-        They are made again if a model has been changed, converted or replaced since they were made.
+        They are rebuilt if a model has been changed, converted or replaced.
         """
-        made = self._searchers  # another thread may replace it
-        if made is None or not _are_of(made[0], self.models):
+        current = self._searchers  # a local name, as another thread may replace it
+        if current is None or not _match(current[0], self.models):
             snapshots = [Snapshot(model) for model in self.models]
             searchers: list[Searchable] = []
             for model in self.models:
                 searched = quantized(model) if self.int8 else model
                 is_compiled = reason_not_compiled(searched) is None
                 searchers.append(CompiledTransformer(searched) if is_compiled else searched)
-            self._searchers = made = snapshots, searchers
-        return made[1]
+            self._searchers = current = snapshots, searchers
+        return current[1]
 
 
-def _are_of(snapshots: list[Snapshot], models: list[SequenceModel]) -> bool:
-    return len(snapshots) == len(models) and all(map(Snapshot.is_of, snapshots, models))
+def _match(snapshots: list[Snapshot], models: list[SequenceModel]) -> bool:
+    return len(snapshots) == len(models) and all(map(Snapshot.matches, snapshots, models))
 
 
 @dataclass(frozen=True)
 class _Request:
-    """Texts to translate, as ids, and how."""
+    """A call of `translate`: the ids of its texts, and its options."""
 
     ids: list[list[int]]
     numbers: Sequence[int]
@@ -260,13 +262,13 @@ class _Request:
     deadline: float  # of time.monotonic()
 
     def constraint(self, rows: list[int]) -> "_Renumbered | None":
-        """Return the constraint of some texts, as a batch of them sees it."""
+        """Return the constraint for a batch of these texts."""
         given, first = self.options.constraint, self.options.first_number
         return None if given is None else _Renumbered(given, [self.numbers[i] - first for i in rows])
 
 
 class _Renumbered:
-    """A constraint on texts, for a batch that has other numbers for them."""
+    """A constraint on all texts, as seen by a batch that numbers its texts from 0."""
 
     def __init__(self, inner: Constraint, texts: list[int]) -> None:
         self._inner, self._texts = inner, texts
@@ -277,7 +279,7 @@ class _Renumbered:
 
 
 def open_pytorch(folders: Sequence[Path], checkpoint: str, int8: bool) -> PyTorchEngine:
-    """Load the models of run folders that have one vocabulary.
+    """Load the models of run folders with the same vocabulary.
 
     Raises:
         CheckpointError: a folder is missing or damaged.
@@ -287,7 +289,7 @@ def open_pytorch(folders: Sequence[Path], checkpoint: str, int8: bool) -> PyTorc
     for run in runs[1:]:
         if run.tokenizer.model != runs[0].tokenizer.model:
             raise DecodeError(
-                f"{runs[0].path} and {run.path} have different vocabularies and cannot vote together; "
+                f"{runs[0].path} and {run.path} have different vocabularies and cannot be an ensemble; "
                 "train the second with the first's tokenizer.model (text.tokenizer)"
             )
     models = [run.load_model(checkpoint) for run in runs]

@@ -1,4 +1,4 @@
-"""Batches of a search side by side, on a core each: the steps of a search are many and small."""
+"""Search several batches in parallel, one core each: the steps of a search are too small to share."""
 
 import os
 import threading
@@ -12,21 +12,21 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _lock = threading.Lock()
-_pools: dict[tuple[int, int], ThreadPoolExecutor] = {}  # by process, since threads do not survive a fork, and size
+_pools: dict[tuple[int, int], ThreadPoolExecutor] = {}  # by process id, since threads do not survive a fork, and size
 
 
-def map_batches(work: Callable[[T], R], batches: Sequence[T], n_threads: int, alone: bool) -> Iterator[R]:
-    """Return an iterator over `work` of each batch, in their order, each computed by one thread of a shared pool.
+def map_batches(work: Callable[[T], R], batches: Sequence[T], n_threads: int, all_cores_if_single: bool) -> Iterator[R]:
+    """Return an iterator over `work(batch)` in order, each computed by one thread of a shared pool.
 
-    `alone`: a lone batch gets all cores instead.
+    `all_cores_if_single`: a single batch is computed by this thread, with all cores.
     """
-    if n_threads == 1 or not batches or (alone and len(batches) == 1):
+    if n_threads == 1 or not batches or (all_cores_if_single and len(batches) == 1):
         return map(work, batches)
     return _pool(n_threads).map(work, batches)
 
 
 def _pool(n_threads: int) -> ThreadPoolExecutor:
-    """Return the pool of so many threads, made when first needed."""
+    """Return this process's pool of `n_threads` threads, created when first needed."""
     with _lock:
         key = os.getpid(), n_threads
         if key not in _pools:

@@ -1,1 +1,1 @@
-"""A trained model in the forms other software reads, and CTranslate2 as an engine to translate with."""
+"""Write a trained model in the formats of other software: Hugging Face's `transformers` and CTranslate2."""

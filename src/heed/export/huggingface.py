@@ -1,14 +1,14 @@
-"""A folder that Hugging Face's `transformers` loads as `MarianMTModel` and `MarianTokenizer`.
+"""Write a folder that Hugging Face's `transformers` loads as `MarianMTModel` and `MarianTokenizer`.
 
-What differs between the two models, and how it is made equal:
+The differences between the two models, and how they are bridged:
 
-    positions    Marian has all sines, then all cosines; ours alternate. The dimensions of the model are re-ordered,
-                 in every weight: the numbers are the same, in another order. (A table of positions in the file would
-                 do until somebody saves the model again: `transformers` leaves it out and makes its own.)
+    positions    Marian has all sines, then all cosines; ours alternate. So the dimensions of the model are reordered
+                 in every weight. (A table of positions in the file would be lost when the model is saved again:
+                 `transformers` computes its own.)
     start        Decoding starts from padding, embedded as zero. The same row before the softmax is not zero, so Marian
                  gets embeddings and projection as separate matrices.
-    biases       Marian's attention has them; they are zero.
-    heads        Marian's are d_model / h wide. Narrower ones are filled up with zeros and their queries scaled.
+    biases       Marian's attention has biases; they are set to zero.
+    heads        Marian's are d_model / h wide. Narrower ones are padded with zeros, and their queries scaled.
     epsilon      Marian's layer norm has 1e-5, which cannot be set; ours has 1e-6. This remains (docs/export.md).
 """
 
@@ -23,7 +23,7 @@ from torch import Tensor
 from heed.config import DecodeConfig, ModelConfig
 from heed.durable import json_bytes, write_through
 from heed.errors import ConfigError
-from heed.export.heads import widened
+from heed.export.heads import pad_heads
 from heed.model.interface import SequenceModel
 from heed.model.transformer import Transformer, as_transformer
 from heed.text.tokenizer import Tokenizer
@@ -31,13 +31,13 @@ from heed.vocabulary import Vocabulary
 
 
 def write_huggingface(folder: Path, model: SequenceModel, tokenizer: Tokenizer, decode: DecodeConfig) -> None:
-    """Fill an empty folder.
+    """Write the model and its tokenizer into an empty folder.
 
     Raises:
-        ConfigError: Marian cannot be this model.
+        ConfigError: Marian cannot represent this model.
     """
     transformer = as_transformer(model, "Marian")
-    refuse_what_marian_lacks(model.config)
+    check_marian_supports(model.config)
     weights = marian_weights(transformer)
     pieces, vocabulary = tokenizer.pieces(range(len(tokenizer))), tokenizer.vocabulary
     config, generation = _config(model.config, vocabulary, decode), _generation(model.config, vocabulary, decode)
@@ -54,7 +54,12 @@ def write_huggingface(folder: Path, model: SequenceModel, tokenizer: Tokenizer, 
         write_through(folder / name, [content])
 
 
-def refuse_what_marian_lacks(config: ModelConfig) -> None:
+def check_marian_supports(config: ModelConfig) -> None:
+    """Check that a Marian model can have this configuration.
+
+    Raises:
+        ConfigError: it cannot.
+    """
     reasons = []
     if config.norm == "pre":
         reasons.append('model.norm = "pre": Marian normalises after each sub-layer only')
@@ -68,12 +73,14 @@ def refuse_what_marian_lacks(config: ModelConfig) -> None:
         if size > config.d_model // config.h
     ]
     if reasons:
-        raise ConfigError(f"a Marian model cannot be this one: {'; '.join(reasons)}. CTranslate2 can: --to ctranslate2")
+        raise ConfigError(
+            f"Marian cannot represent this model: {'; '.join(reasons)}. CTranslate2 can: --to ctranslate2"
+        )
 
 
 def marian_weights(model: Transformer) -> dict[str, Tensor]:
-    """The weights by Marian's names, the dimensions of the model in Marian's order."""
-    # The even dimensions, which have the sines; then the odd ones, which have the cosines.
+    """Return the weights with Marian's names and order of dimensions."""
+    # The even dimensions, which have the sines, then the odd ones, which have the cosines.
     order_D = torch.arange(model.config.d_model).view(-1, 2).T.flatten()
     ours = {name: tensor.detach().float() for name, tensor in model.state_dict().items()}
     head_VD = ours["embedding.weight"][:, order_D]
@@ -104,13 +111,13 @@ def marian_weights(model: Transformer) -> dict[str, Tensor]:
 
 def _attention(name: str, parts: dict[str, Tensor], config: ModelConfig, order_D: Tensor) -> dict[str, Tensor]:
     width = config.d_model // config.h
-    # Marian divides by the root of its own width.
+    # Marian divides by the root of its own head width.
     scale = math.sqrt(width / config.key_size)
     projections = {
-        "q_proj": widened(parts["q"][:, order_D] * scale, config.h, width),
-        "k_proj": widened(parts["k"][:, order_D], config.h, width),
-        "v_proj": widened(parts["v"][:, order_D], config.h, width),
-        "out_proj": widened(parts["o"].T, config.h, width).T[order_D],
+        "q_proj": pad_heads(parts["q"][:, order_D] * scale, config.h, width),
+        "k_proj": pad_heads(parts["k"][:, order_D], config.h, width),
+        "v_proj": pad_heads(parts["v"][:, order_D], config.h, width),
+        "out_proj": pad_heads(parts["o"].T, config.h, width).T[order_D],
     }
     weights = {f"{name}.{part}.weight": weight for part, weight in projections.items()}
     return weights | {f"{name}.{part}.bias": torch.zeros(config.d_model) for part in projections}
@@ -148,12 +155,12 @@ def _config(model: ModelConfig, vocabulary: Vocabulary, decode: DecodeConfig) ->
         "bos_token_id": None,
         "forced_eos_token_id": None,
         "dtype": "float32",
-        "torch_dtype": "float32",  # what older versions call it
+        "torch_dtype": "float32",  # the name in older versions
     }
 
 
 def _generation(model: ModelConfig, vocabulary: Vocabulary, decode: DecodeConfig) -> dict[str, Any]:
-    """The run's beam search, as near as `generate` comes to it: its length penalty is another."""
+    """Return the run's beam search as closely as `generate` can match it; its length penalty differs."""
     return {
         "num_beams": decode.beam,
         "length_penalty": decode.alpha,

@@ -1,6 +1,6 @@
-"""What PyTorch has no quick kernel for, in C: a compiler makes it when first needed, and keeps it for the next time.
+"""C kernels for what PyTorch has no fast kernel for, compiled when first needed and cached.
 
-Every function here is a plain loop over numbers. All but the 8-bit products have a counterpart in PyTorch, which is
-used wherever there is no compiler, another device or another precision. Both give the same to float tolerance
+Every function is a plain loop over numbers. Apart from the 8-bit products, each has a counterpart in PyTorch, which is
+used without a compiler, on another device and in another precision. Both give the same result up to float tolerance
 (tests/kernels).
 """

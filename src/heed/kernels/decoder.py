@@ -1,6 +1,7 @@
-"""All layers of the decoder in one call: search makes small steps, and calling PyTorch dozens of times takes longer.
+"""One decoding step of all decoder layers in one call of C.
 
-The matrix products are those of the library that PyTorch uses itself, or those of `int8.py`.
+A step of search is so small that dozens of calls to PyTorch would take longer than the arithmetic. The matrix products
+are those of PyTorch's own library, or of `int8.py`.
 """
 
 import ctypes
@@ -25,13 +26,13 @@ class _Norm(ctypes.Structure):
 
 
 class _Weight(ctypes.Structure):
-    _fields_ = [("numbers", _POINTER), ("int8", Int8Pointers)]
+    _fields_ = [("float32", _POINTER), ("int8", Int8Pointers)]
 
 
-_WEIGHTS = ("own_qkv", "own_out", "cross_q", "cross_out", "w_1", "w_2")
+_WEIGHTS = ("self_qkv", "self_out", "cross_q", "cross_out", "w_1", "w_2")
 _BIASES = ("b_1", "b_2")
-_NORMS = ("own_norm", "cross_norm", "feed_forward_norm")
-_SIZES = ("n_layers", "d_model", "d_ff", "h", "d_k", "d_v", "vocab_size", "post")
+_NORMS = ("self_norm", "cross_norm", "feed_forward_norm")
+_SIZES = ("n_layers", "d_model", "d_ff", "h", "d_k", "d_v", "vocab_size", "is_post_norm")
 
 
 class _Layer(ctypes.Structure):
@@ -54,57 +55,56 @@ class _Decoder(ctypes.Structure):
 
 
 class _Mask(ctypes.Structure):
-    _fields_ = [("numbers", _POINTER), ("sentence", ctypes.c_long), ("query", ctypes.c_long)]
+    _fields_ = [("values", _POINTER), ("sentence_stride", ctypes.c_long), ("query_stride", ctypes.c_long)]
 
 
 class DecoderLayerWeights(NamedTuple):
-    """Of one layer."""
+    """The weights of one decoder layer."""
 
-    own_qkv: Weight
-    own_out: Weight
+    self_qkv: Weight
+    self_out: Weight
     cross_q: Weight
     cross_out: Weight
     w_1: Weight
     w_2: Weight
     b_1: Tensor
     b_2: Tensor
-    own_norm: nn.LayerNorm
+    self_norm: nn.LayerNorm
     cross_norm: nn.LayerNorm
     feed_forward_norm: nn.LayerNorm
 
 
-# Keys and values of one layer: k_BMX and v_BMX of the target's slots, which have capacity for more, and k_BSX and v_BSX
-# of the source.
+# Keys and values of one layer: k_BMX and v_BMX of the target, with capacity for more slots; k_BSX and v_BSX of the
+# source.
 LayerCache = tuple[Tensor, Tensor, Tensor, Tensor]
 
 
 def is_available() -> bool:
-    """Return whether there are compiled kernels, and a matrix product for them to call."""
+    """Return whether the kernels are compiled and PyTorch's matrix product can be called from C."""
     return library() is not None and _sgemm() is not None
 
 
 class CompiledDecoder:
-    """The decoder's layers and the scores of all symbols, of a model on the processor in float32 or 8 bits.
+    """The decoder layers and the output projection of a model on the CPU, in float32 or 8 bits.
 
-    It owns all that C is given the address of: norms and biases are copies, so the model may be converted, moved or
-    freed meanwhile.
+    It keeps alive whatever C points to. Norms and biases are copies, so the model may be converted, moved or freed.
     """
 
     def __init__(
         self, layers: Sequence[DecoderLayerWeights], logits_DV: Weight, last_norm: nn.LayerNorm | None, h: int
     ) -> None:
-        """`last_norm`: of a stack of layers with norms before their sub-layers; None: they have them after.
+        """Lay out the weights for C. `last_norm` is that of pre-norm layers; None: the layers are post-norm.
 
         Raises:
-            ValueError: weights that are not float32 or 8 bits on the processor, or whose sizes do not match.
+            ValueError: the weights are not float32 or 8 bits on the CPU, or their sizes do not match.
         """
         first = layers[0]
         self._library = library()
         self._d_model, self._vocab_size = logits_DV.shape
         self._keys, self._values, d_ff = first.cross_q.shape[1], first.cross_out.shape[0], first.w_1.shape[1]
-        self._room_of_row = 2 * self._d_model + self._values + max(2 * self._keys + self._values, d_ff)
-        self._int8_room_of_row = max(self._d_model, self._values, d_ff) // 2 + 4
-        self._owned: list[Weight] = []  # what the addresses below are of
+        self._scratch_per_row = 2 * self._d_model + self._values + max(2 * self._keys + self._values, d_ff)
+        self._int8_scratch_per_row = max(self._d_model, self._values, d_ff) // 2 + 4
+        self._owned: list[Weight] = []  # keep alive: the C structs below point into these
         self._layers = (_Layer * len(layers))(*(self._layer(one, d_ff) for one in layers))
         self._decoder = _Decoder(
             _sgemm(),
@@ -113,106 +113,120 @@ class CompiledDecoder:
             _Norm() if last_norm is None else self._norm(last_norm),
             *(len(layers), self._d_model, d_ff, h, self._keys // h, self._values // h, self._vocab_size),
             last_norm is None,
-            first.own_norm.eps,
+            first.self_norm.eps,
         )
 
     def __call__(
-        self, x_BND: Tensor, pasts: Sequence[LayerCache], n_slots: int, sees_BNM: Tensor | None, mask_B1S: Tensor | None
+        self,
+        x_BWD: Tensor,
+        cache: Sequence[LayerCache],
+        n_slots: int,
+        self_mask_BWM: Tensor | None,
+        cross_mask_B1S: Tensor | None,
     ) -> Tensor:
-        """logits_BNV of what follows N nodes of each sentence, from their embedded symbols; `x_BND` is used up.
+        """Return logits_BWV of what follows the newest token of each hypothesis, from its embedding `x_BWD`.
 
-        The nodes' own keys and values are put after the `n_slots` there are. Masks have 0 for what is seen, -inf for
-        the rest; None: all is seen.
+        `x_BWD` is overwritten. The tokens' keys and values are written to the slots after the first `n_slots`. Masks
+        have 0 where a position is visible and -inf elsewhere; None: all positions are visible.
 
         Raises:
-            ValueError: a KV cache or a mask that is not of this model, these sentences or these slots.
+            ValueError: the KV cache or a mask does not belong to this model, these sentences or these slots.
         """
         assert self._library is not None
-        self._check(x_BND, pasts, n_slots, sees_BNM, mask_B1S)
-        n_sentences, n_nodes, _ = x_BND.shape
-        capacity, n_source = pasts[0][0].size(1), pasts[0][2].size(1)
-        rows = n_sentences * n_nodes
-        spare = max(2 * max(n_slots + n_nodes, n_source) + 32, rows * self._int8_room_of_row)
-        room = x_BND.new_empty(rows * self._room_of_row + spare)
-        pointers = [tensor.data_ptr() for past in pasts for tensor in past]
-        logits_BNV = x_BND.new_empty(n_sentences, n_nodes, self._vocab_size)
+        self._check(x_BWD, cache, n_slots, self_mask_BWM, cross_mask_B1S)
+        n_sentences, width, _ = x_BWD.shape
+        capacity, n_source = cache[0][0].size(1), cache[0][2].size(1)
+        rows = n_sentences * width
+        shared_scratch = max(2 * max(n_slots + width, n_source) + 32, rows * self._int8_scratch_per_row)
+        scratch = x_BWD.new_empty(rows * self._scratch_per_row + shared_scratch)
+        pointers = [tensor.data_ptr() for layer in cache for tensor in layer]
+        logits_BWV = x_BWD.new_empty(n_sentences, width, self._vocab_size)
         self._library.heed_decode(
             ctypes.byref(self._decoder),
-            x_BND.data_ptr(),
+            x_BWD.data_ptr(),
             (_POINTER * len(pointers))(*pointers),
-            ctypes.byref(_mask(sees_BNM)),
-            ctypes.byref(_mask(mask_B1S)),
-            *(n_sentences, n_nodes, n_slots, capacity, n_source),
-            *(room.data_ptr(), logits_BNV.data_ptr()),
+            ctypes.byref(_mask(self_mask_BWM)),
+            ctypes.byref(_mask(cross_mask_B1S)),
+            *(n_sentences, width, n_slots, capacity, n_source),
+            *(scratch.data_ptr(), logits_BWV.data_ptr()),
         )
-        return logits_BNV
+        return logits_BWV
 
     def _check(
-        self, x_BND: Tensor, pasts: Sequence[LayerCache], n_slots: int, sees_BNM: Tensor | None, mask_B1S: Tensor | None
+        self,
+        x_BWD: Tensor,
+        cache: Sequence[LayerCache],
+        n_slots: int,
+        self_mask_BWM: Tensor | None,
+        cross_mask_B1S: Tensor | None,
     ) -> None:
-        """C reads and writes what it is told, so the sizes that it is told must be those that there are."""
-        if len(pasts) != len(self._layers):
-            raise ValueError(f"a KV cache of {len(pasts)} layers for a decoder of {len(self._layers)}")
-        (n_sentences, n_nodes, _), end = x_BND.shape, n_slots + x_BND.size(1)
-        capacity, n_source = pasts[0][0].size(1), pasts[0][2].size(1)
+        """Check every size before C gets a pointer: C trusts the sizes it is given.
+
+        Raises:
+            ValueError: a size, type or device does not match.
+        """
+        if len(cache) != len(self._layers):
+            raise ValueError(f"a KV cache of {len(cache)} layers for a decoder of {len(self._layers)}")
+        (n_sentences, width, _), end = x_BWD.shape, n_slots + x_BWD.size(1)
+        capacity, n_source = cache[0][0].size(1), cache[0][2].size(1)
         if end > capacity:
-            raise ValueError(f"a KV cache of {capacity} slots, {n_slots} of them in use, has no room for {n_nodes}")
-        _check_numbers("the input", x_BND, (n_sentences, n_nodes, self._d_model))
+            raise ValueError(f"the KV cache has {capacity} slots, and {n_slots} are in use; {width} more do not fit")
+        _check_tensor("the input", x_BWD, (n_sentences, width, self._d_model))
         of_target = (n_sentences, capacity, self._keys), (n_sentences, capacity, self._values)
         of_source = (n_sentences, n_source, self._keys), (n_sentences, n_source, self._values)
         shapes = *of_target, *of_source
-        for past in pasts:
-            for tensor, shape in zip(past, shapes, strict=True):
-                _check_numbers("the KV cache", tensor, shape)
-        for mask_BNM, shape in ((sees_BNM, (n_sentences, n_nodes, end)), (mask_B1S, (n_sentences, 1, n_source))):
-            if mask_BNM is not None:
-                _check_numbers("a mask", mask_BNM, shape, rows_apart=True)
+        for layer in cache:
+            for tensor, shape in zip(layer, shapes, strict=True):
+                _check_tensor("the KV cache", tensor, shape)
+        for mask, shape in ((self_mask_BWM, (n_sentences, width, end)), (cross_mask_B1S, (n_sentences, 1, n_source))):
+            if mask is not None:
+                _check_tensor("a mask", mask, shape, rows_may_have_gaps=True)
 
     def _layer(self, weights: DecoderLayerWeights, d_ff: int) -> _Layer:
         d_model, keys, values = self._d_model, self._keys, self._values
         return _Layer(
-            self._weight(weights.own_qkv, d_model, 2 * keys + values),
-            self._weight(weights.own_out, values, d_model),
+            self._weight(weights.self_qkv, d_model, 2 * keys + values),
+            self._weight(weights.self_out, values, d_model),
             self._weight(weights.cross_q, d_model, keys),
             self._weight(weights.cross_out, values, d_model),
             self._weight(weights.w_1, d_model, d_ff),
             self._weight(weights.w_2, d_ff, d_model),
             self._copy(weights.b_1, d_ff),
             self._copy(weights.b_2, d_model),
-            *(self._norm(norm) for norm in (weights.own_norm, weights.cross_norm, weights.feed_forward_norm)),
+            *(self._norm(norm) for norm in (weights.self_norm, weights.cross_norm, weights.feed_forward_norm)),
         )
 
     def _weight(self, weight: Weight, d_in: int, d_out: int) -> _Weight:
         self._owned.append(weight)
         if isinstance(weight, Int8Weight):
             if weight.shape != (d_in, d_out):
-                raise ValueError(f"a weight of {weight.shape}, where {(d_in, d_out)} is needed")
+                raise ValueError(f"a weight is {weight.shape}; this decoder needs {(d_in, d_out)}")
             return _Weight(None, weight.pointers)
-        _check_numbers("a weight", weight, (d_in, d_out))
+        _check_tensor("a weight", weight, (d_in, d_out))
         return _Weight(weight.data_ptr())
 
     def _norm(self, norm: nn.LayerNorm) -> _Norm:
         return _Norm(self._copy(norm.weight, self._d_model), self._copy(norm.bias, self._d_model))
 
-    def _copy(self, numbers_D: Tensor, d: int) -> int:
-        """The address of a copy."""
-        own_D = numbers_D.detach().clone(memory_format=torch.contiguous_format)
-        _check_numbers("a norm or bias", own_D, (d,))
-        self._owned.append(own_D)
-        return own_D.data_ptr()
+    def _copy(self, vector_D: Tensor, d: int) -> int:
+        """Copy a vector and return the address of the copy."""
+        copy_D = vector_D.detach().clone(memory_format=torch.contiguous_format)
+        _check_tensor("a norm or bias", copy_D, (d,))
+        self._owned.append(copy_D)
+        return copy_D.data_ptr()
 
 
-def _check_numbers(what: str, tensor: Tensor, shape: tuple[int, ...], rows_apart: bool = False) -> None:
-    """`rows_apart`: rows may be anywhere, as long as the numbers of each are side by side.
+def _check_tensor(what: str, tensor: Tensor, shape: tuple[int, ...], rows_may_have_gaps: bool = False) -> None:
+    """Check that C can read a tensor of this shape. `rows_may_have_gaps`: only each row must be contiguous.
 
     Raises:
-        ValueError: it is not so many numbers of float32 on the processor, one after the other.
+        ValueError: the tensor has another shape, is not float32 on the CPU, or is not contiguous.
     """
-    dense = tensor.is_contiguous() or (rows_apart and tensor.stride(-1) == 1)
+    dense = tensor.is_contiguous() or (rows_may_have_gaps and tensor.stride(-1) == 1)
     if tensor.shape != shape or tensor.dtype is not torch.float32 or not tensor.is_cpu or not dense:
         raise ValueError(
             f"{what} is {tuple(tensor.shape)}, {tensor.dtype}, on {tensor.device}, strides {tensor.stride()}; this "
-            f"decoder needs {shape}, torch.float32, on cpu, rows without gaps. Was the model changed meanwhile?"
+            f"decoder needs {shape}, torch.float32, on cpu, contiguous. Was the model changed meanwhile?"
         )
 
 
@@ -224,7 +238,7 @@ def _mask(mask_BNM: Tensor | None) -> _Mask:
 
 @cache
 def _sgemm() -> int | None:
-    """Where the matrix product of PyTorch's own library is, if that shows it."""
+    """Return the address of `sgemm` in PyTorch's own library; None if the library does not export it."""
     for path in sorted((Path(torch.__file__).parent / "lib").glob("libtorch_cpu.*")):
         try:
             return ctypes.cast(ctypes.CDLL(str(path)).sgemm_, _POINTER).value

@@ -1,8 +1,8 @@
-/* The highest of many numbers, found side by side in groups: group g is numbers g, g + n_groups, g + 2 n_groups, ... */
+/* The maximum of many numbers, vectorised over groups: group g is numbers g, g + n_groups, g + 2 n_groups, ... */
 #pragma once
 #include <math.h>
 
-/* The highest of each group goes into `highest_of`; returns the highest of all. The compiler should know `n_groups`. */
+/* Write the maximum of each group to `highest_of`; return the maximum of all. `n_groups` should be a constant. */
 static inline __attribute__((always_inline)) float highest_in_groups(
     const float *x, long n, float *highest_of, long n_groups) {
     float highest = -INFINITY;

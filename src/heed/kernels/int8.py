@@ -1,4 +1,4 @@
-"""Matrix products with weights of 8 bits, by the instructions that processors have for them."""
+"""Linear layers with 8-bit weights, computed with the 8-bit instructions of the processor."""
 
 import ctypes
 
@@ -8,43 +8,50 @@ from torch import Tensor
 
 from heed.kernels.library import kernels
 
-_PANEL, _FOUR, _ZERO = 64, 4, 128  # as in int8.h
+_PANEL_COLUMNS, _GROUP_ROWS, _ZERO_POINT = 64, 4, 128  # as in int8.c
 
 
 class Int8Pointers(ctypes.Structure):
-    _fields_ = [("steps", ctypes.c_void_p), ("scales", ctypes.c_void_p)]
+    """`Int8Weight` as C sees it."""
+
+    _fields_ = [("codes", ctypes.c_void_p), ("scales", ctypes.c_void_p)]
 
 
 class Int8Weight:
-    """A matrix of d_in x d_out, its steps packed as the kernel wants them; each column's have a size of their own."""
+    """A quantised matrix d_in x d_out with a scale per column, its codes packed as the kernel reads them."""
 
-    def __init__(self, steps_OI: Tensor, scale_O: Tensor) -> None:
-        """`steps_OI`: -127 to 127, int8."""
-        out, d_in = steps_OI.shape
+    def __init__(self, codes_OI: Tensor, scale_O: Tensor) -> None:
+        """Pack codes of -127 to 127, int8."""
+        out, d_in = codes_OI.shape
         self.shape = d_in, out
-        above_zero_OI = steps_OI.view(torch.uint8) ^ _ZERO
-        whole_OI = F.pad(above_zero_OI, (0, -d_in % _FOUR, 0, -out % _PANEL))
-        self._steps = whole_OI.view(-1, _PANEL, whole_OI.size(1) // _FOUR, _FOUR).transpose(1, 2).contiguous()
+        unsigned_OI = codes_OI.view(torch.uint8) ^ _ZERO_POINT
+        padded_OI = F.pad(unsigned_OI, (0, -d_in % _GROUP_ROWS, 0, -out % _PANEL_COLUMNS))
+        panels = padded_OI.view(-1, _PANEL_COLUMNS, padded_OI.size(1) // _GROUP_ROWS, _GROUP_ROWS)
+        self._codes = panels.transpose(1, 2).contiguous()
         self._scale_O = scale_O.detach().contiguous()
-        self.pointers = Int8Pointers(self._steps.data_ptr(), self._scale_O.data_ptr())
+        self.pointers = Int8Pointers(self._codes.data_ptr(), self._scale_O.data_ptr())
 
 
-def int8_product(x_RI: Tensor, weight: Int8Weight, bias_O: Tensor | None = None) -> Tensor:
-    """x · weight + bias; each row of x is rounded to 8 bits by itself.
+def int8_linear(x_RI: Tensor, weight: Int8Weight, bias_O: Tensor | None = None) -> Tensor:
+    """Return x · weight + bias; each row of x is quantised with a scale of its own.
 
     Raises:
-        ValueError: what the kernel cannot take.
+        ValueError: the kernel cannot take these tensors.
     """
     library = kernels(x_RI) if bias_O is None else kernels(x_RI, bias_O)
     if library is None or x_RI.dim() != 2 or x_RI.size(1) != weight.shape[0]:
-        raise ValueError(f"not rows of {weight.shape[0]} numbers of float32 on the processor: {x_RI.shape}")
+        raise ValueError(
+            f"x must have rows of {weight.shape[0]} float32 numbers on the CPU, not {x_RI.dtype} {tuple(x_RI.shape)}"
+        )
     x_RI = x_RI.contiguous()
     (rows, d_in), out = x_RI.shape, weight.shape[1]
     if bias_O is not None and (bias_O.shape != (out,) or not bias_O.is_contiguous()):
-        raise ValueError(f"not a bias of {out} numbers, one after the other: {bias_O.shape}")
-    y_RO, room = x_RI.new_empty(rows, out), x_RI.new_empty(rows * (d_in // 2 + 4))
-    library.heed_int8_product(
+        raise ValueError(
+            f"the bias must be {out} contiguous numbers, not {tuple(bias_O.shape)}, strides {bias_O.stride()}"
+        )
+    y_RO, scratch = x_RI.new_empty(rows, out), x_RI.new_empty(rows * (d_in // 2 + 4))
+    library.heed_int8_linear(
         *(x_RI.data_ptr(), ctypes.byref(weight.pointers), None if bias_O is None else bias_O.data_ptr()),
-        *(y_RO.data_ptr(), rows, d_in, out, room.data_ptr()),
+        *(y_RO.data_ptr(), rows, d_in, out, scratch.data_ptr()),
     )
     return y_RO

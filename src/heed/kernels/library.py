@@ -1,4 +1,4 @@
-"""Compile the C files beside this one, once for each machine, and load them."""
+"""Compile the C files in this folder, once for each machine, and load them."""
 
 import ctypes
 import functools
@@ -14,27 +14,28 @@ from typing import TYPE_CHECKING
 
 from heed.cache import cache_folder, is_private
 from heed.durable import checksum, sync_folder
+from heed.processor import instructions
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCES = Path(__file__).parent
-# Sums may be made in any order, as in PyTorch's own kernels; what is not a number stays what it is.
+# Sums may be computed in any order, as in PyTorch's own kernels; NaN and infinity keep their meaning.
 _FLAGS = ["-std=c11", "-O3", "-shared", "-fPIC", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"]
 _FLAGS += ["-fno-signed-zeros", "-fassociative-math"]
-_FOR_THIS_MACHINE = [["-march=native", "-mprefer-vector-width=512"], ["-march=native"], ["-mcpu=native"], []]
+_MACHINE_FLAGS = [["-march=native", "-mprefer-vector-width=512"], ["-march=native"], ["-mcpu=native"], []]
 
 _POINTER, _NUMBER, _FLOAT = ctypes.c_void_p, ctypes.c_long, ctypes.c_float
 _MASK = [_POINTER, _NUMBER, _NUMBER, _FLOAT]  # seeds, site, dropped, scale
-_ARGUMENTS = {  # as the C files have them
+_ARGUMENTS = {  # as declared in the C files
     "heed_decode": [*[_POINTER] * 5, *[_NUMBER] * 5, *[_POINTER] * 2],
     "heed_best_continuations": [*[_POINTER] * 2, *[_NUMBER] * 3, _POINTER, _NUMBER, _NUMBER, *[_POINTER] * 3],
     "heed_dropout_add": [*[_POINTER] * 3, *[_NUMBER] * 2, *_MASK],
     "heed_dropout_add_norm": [*[_POINTER] * 8, _NUMBER, _NUMBER, _FLOAT, *_MASK],
-    "heed_dropout_add_norm_back": [*[_POINTER] * 12, *[_NUMBER] * 2, *_MASK],
-    "heed_int8_product": [*[_POINTER] * 4, *[_NUMBER] * 3, _POINTER],
+    "heed_dropout_add_norm_backward": [*[_POINTER] * 12, *[_NUMBER] * 2, *_MASK],
+    "heed_int8_linear": [*[_POINTER] * 4, *[_NUMBER] * 3, _POINTER],
     "heed_relu": [*[_POINTER] * 2, *[_NUMBER] * 2],
-    "heed_relu_back": [*[_POINTER] * 4, *[_NUMBER] * 2],
+    "heed_relu_backward": [*[_POINTER] * 4, *[_NUMBER] * 2],
     "heed_varlen": [*[_POINTER, *[_NUMBER] * 2] * 4, _POINTER, _POINTER, _NUMBER, _POINTER],
     "heed_varlen_backward": [*[_POINTER, *[_NUMBER] * 2] * 7, *[_POINTER] * 3],
     "heed_softmax_less_gold": [*[_POINTER] * 5, _NUMBER, _NUMBER, _FLOAT],
@@ -42,7 +43,7 @@ _ARGUMENTS = {  # as the C files have them
 
 
 def kernels(*tensors: "Tensor") -> ctypes.CDLL | None:
-    """The compiled kernels, if they are there and these tensors are of the kind they are for."""
+    """Return the compiled kernels if there are any and these tensors are float32 on the CPU; otherwise None."""
     if all(tensor.is_cpu and tensor.is_floating_point() and tensor.itemsize == 4 for tensor in tensors):
         return library()
     return None
@@ -50,7 +51,7 @@ def kernels(*tensors: "Tensor") -> ctypes.CDLL | None:
 
 @functools.cache
 def library() -> ctypes.CDLL | None:
-    """The compiled kernels; None where there is no compiler, or where HEED_KERNELS=off says to do without."""
+    """Return the compiled kernels; None: there is no compiler that works, or HEED_KERNELS=off is set."""
     if os.environ.get("HEED_KERNELS") == "off":
         return None
     compiler = next(filter(None, map(shutil.which, (os.environ.get("CC", "cc"), "gcc", "clang"))), None)
@@ -59,35 +60,40 @@ def library() -> ctypes.CDLL | None:
     try:
         return _loaded(compiler)
     except OSError as error:
-        hint = "PyTorch's own loops do the work, slower; HEED_KERNELS=off to do without this message"
+        hint = "PyTorch's slower kernels are used instead; set HEED_KERNELS=off to silence this warning"
         warnings.warn(f"heed's kernels cannot be used: {error}; {hint}", stacklevel=2)
         return None
 
 
 def _loaded(compiler: str) -> ctypes.CDLL:
-    """Load the library that an earlier process has cached, or compile it and cache it.
+    """Load the cached library, or compile and cache one.
 
     Raises:
         OSError: it cannot be compiled or loaded.
     """
-    name, folder = cache_name(compiler), _own_folder()
+    name, folder = cache_name(compiler), _private_folder()
     if folder is not None and (cached := _cached(folder, name)) is not None:
         try:
             return _opened(cached)
-        except OSError:  # without our functions, or linked against another system's libraries
+        except OSError:  # it lacks our functions, or is linked against another system's libraries
             cached.unlink(missing_ok=True)
-    with tempfile.TemporaryDirectory(prefix="heed-") as own:
-        made = Path(own) / f"{name}.so"
-        _compile(compiler, made)
-        if folder is not None and (cached := _keep(made, folder, name)) is not None:
+    with tempfile.TemporaryDirectory(prefix="heed-") as temporary:
+        compiled = Path(temporary) / f"{name}.so"
+        _compile(compiler, compiled)
+        if folder is not None and (cached := _store(compiled, folder, name)) is not None:
             try:
                 return _opened(cached)
-            except OSError:  # a file system that nothing may be run from
+            except OSError:  # a file system mounted noexec
                 pass
-        return _opened(made)
+        return _opened(compiled)
 
 
 def _opened(path: Path) -> ctypes.CDLL:
+    """Load a library and declare the types of its functions.
+
+    Raises:
+        OSError: it cannot be loaded, or a function is missing.
+    """
     found = ctypes.CDLL(str(path))
     for name, arguments in _ARGUMENTS.items():
         try:
@@ -101,63 +107,55 @@ def _opened(path: Path) -> ctypes.CDLL:
 def _compile(compiler: str, out: Path) -> None:
     sources = map(str, sorted(SOURCES.glob("*.c")))
     command = [compiler, *_FLAGS, *sources, "-o", str(out), "-lm"]
-    for machine in _FOR_THIS_MACHINE:  # not every compiler knows every option
-        done = subprocess.run([*command, *machine], capture_output=True, text=True, errors="replace")
+    for machine_flags in _MACHINE_FLAGS:  # not every compiler knows every flag
+        done = subprocess.run([*command, *machine_flags], capture_output=True, text=True, errors="replace")
         if done.returncode == 0:
             return
-    raise OSError(f"{compiler} cannot compile them: {(done.stderr.strip().splitlines() or ['no word why'])[0]}")
+    raise OSError(f"{compiler} cannot compile them: {(done.stderr.strip().splitlines() or ['no error message'])[0]}")
 
 
 # --- the cache --------------------------------------------------------------------------------------------
 
-# Loading a library runs its code, so the cache is one user's own, and each file's name ends with a checksum of its
-# content: neither a file that somebody else put there nor a damaged one is ever loaded.
+# Loading a library runs its code. So the cache is private to the user, and each file's name ends with a checksum of its
+# content: neither another user's file nor a damaged one is ever loaded.
 
 
 def cache_name(compiler: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """Name a library by all that it is made from, the processor included: machines may share a home folder."""
+    """Name a library by everything it depends on, including the processor: machines may share a home folder."""
     made_from = [path.read_bytes() for path in sorted(SOURCES.glob("*.[ch]"))]
-    made_from += [repr((compiler, _FLAGS, _FOR_THIS_MACHINE, _processor(cpuinfo))).encode()]
+    made_from += [repr((compiler, _FLAGS, _MACHINE_FLAGS, platform.machine(), instructions(cpuinfo))).encode()]
     return f"kernels-{checksum(b'|'.join(made_from))[:16]}"
 
 
-def _processor(cpuinfo: Path) -> str:
-    try:
-        lines = cpuinfo.read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.platform() + platform.processor()
-    return platform.machine() + next((line for line in lines if line.startswith(("flags", "Features"))), "")
-
-
-def _own_folder() -> Path | None:
-    """Return the cache folder; None where there is none that can be trusted with code."""
+def _private_folder() -> Path | None:
+    """Return the cache folder; None if there is none, or if other users can write to it."""
     folder = cache_folder()
     if folder is None or is_private(folder.stat()):
         return folder
     warnings.warn(
         f"{folder}: belongs to another user or can be written to by others, so heed's kernels are compiled at every "
-        "start; make it your own (chmod 700), or name another folder with XDG_CACHE_HOME",
+        "start; make it private (chown, chmod 700), or set XDG_CACHE_HOME to another folder",
         stacklevel=2,
     )
     return None
 
 
 def _cached(folder: Path, name: str) -> Path | None:
-    """Find a cached library that is whole and this user's own."""
+    """Return a cached library that is intact and private to this user."""
     for path in sorted(folder.glob(f"{name}-*.so")):
         try:
             state = path.lstat()
-            if stat.S_ISREG(state.st_mode) and is_private(state) and path == _place(folder, name, path.read_bytes()):
+            if stat.S_ISREG(state.st_mode) and is_private(state) and path == _path(folder, name, path.read_bytes()):
                 return path
         except OSError:  # another process has just removed it
             continue
     return None
 
 
-def _keep(made: Path, folder: Path, name: str) -> Path | None:
-    """Copy a library into the cache, whole or not at all; None where that cannot be done."""
-    content = made.read_bytes()
-    place = _place(folder, name, content)
+def _store(compiled: Path, folder: Path, name: str) -> Path | None:
+    """Copy a library into the cache atomically and return its path; None: the cache cannot be written."""
+    content = compiled.read_bytes()
+    path = _path(folder, name, content)
     try:
         descriptor, fresh = tempfile.mkstemp(prefix=f"{name}-", dir=folder)
         try:
@@ -165,18 +163,18 @@ def _keep(made: Path, folder: Path, name: str) -> Path | None:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(fresh, place)
+            os.replace(fresh, path)
             sync_folder(folder)
         except BaseException:
             Path(fresh).unlink(missing_ok=True)
             raise
-        for other in folder.glob(f"{name}-*"):  # damaged, or left behind by a process that was killed here
-            if other != place:
+        for other in folder.glob(f"{name}-*"):  # damaged, or left behind by a killed process
+            if other != path:
                 other.unlink(missing_ok=True)
-    except OSError:  # a full disk; or another process was first, and has removed the fresh file
+    except OSError:  # the disk is full, or another process was faster and has removed the fresh file
         return _cached(folder, name)
-    return place
+    return path
 
 
-def _place(folder: Path, name: str, content: bytes) -> Path:
+def _path(folder: Path, name: str, content: bytes) -> Path:
     return folder / f"{name}-{checksum(content)[:16]}.so"

@@ -1,4 +1,4 @@
-/* Section 3.3: max(0, x + bias), for each of some rows of d numbers, in the place of x. */
+/* Section 3.3: x = max(0, x + bias) in place, for each row of d numbers. */
 #pragma once
 
 void heed_relu(float *restrict x, const float *restrict bias, long rows, long d);

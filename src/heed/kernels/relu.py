@@ -1,4 +1,4 @@
-"""Section 3.3's max(0, x + b) in the place of x, and both its gradients, in one go each."""
+"""Section 3.3's max(0, x + b): a fused kernel for the forward pass, in place, and one for the backward pass."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ from heed.kernels import residual
 from heed.kernels.library import library
 
 
-def is_for_products_of(x: Tensor) -> bool:
-    """Whether the kernel can take what linear layers make of such a tensor, and is the quickest way here."""
-    return residual.is_for(x) and not torch.is_autocast_enabled(x.device.type)
+def supports(x: Tensor) -> bool:
+    """Return whether the kernel can take the output of a linear layer with this input, and is faster than PyTorch."""
+    return residual.supports(x) and not torch.is_autocast_enabled(x.device.type)
 
 
 def relu_(x: Tensor, bias: Tensor) -> Tensor:
-    """max(0, x + bias) in the place of x."""
+    """Return max(0, x + bias), computed in place."""
     y: Tensor = _Relu.apply(x, bias)  # type: ignore[no-untyped-call]
     return y
 
@@ -32,11 +32,11 @@ class _Relu(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, above: Tensor) -> tuple[Tensor, Tensor]:
+    def backward(ctx: Any, grad_y: Tensor) -> tuple[Tensor, Tensor]:
         (y,) = ctx.saved_tensors
-        by_x, by_bias = torch.empty_like(y), y.new_zeros(y.size(-1))
-        _call("heed_relu_back", (y, above.contiguous(), by_x, by_bias), y.size(-1))
-        return by_x, by_bias
+        grad_x, grad_bias = torch.empty_like(y), y.new_zeros(y.size(-1))
+        _call("heed_relu_backward", (y, grad_y.contiguous(), grad_x, grad_bias), y.size(-1))
+        return grad_x, grad_bias
 
 
 def _call(function: str, tensors: tuple[Tensor, ...], d: int) -> None:

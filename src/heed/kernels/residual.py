@@ -18,8 +18,8 @@ PROBABILITY_LEVELS = 1 << 16  # a dropout probability is a multiple of 1 / this
 _BLOCK = 32  # as in residual.c
 
 
-def is_for(*tensors: Tensor) -> bool:
-    """Whether these kernels can take such tensors, all of one shape, and are the quickest way here."""
+def supports(*tensors: Tensor) -> bool:
+    """Return whether these kernels can take these tensors, all of one shape, and are faster than PyTorch."""
     return (
         not torch.compiler.is_compiling()
         and torch.get_num_threads() == 1
@@ -30,14 +30,14 @@ def is_for(*tensors: Tensor) -> bool:
 
 @dataclass(frozen=True)
 class Mask:
-    """What is dropped: a function of each row's seed, the site in the layer and the column."""
+    """A dropout mask, as the values that determine it: each row's seed, the site in the layer and the probability."""
 
     seeds: Tensor  # one for each row
     site: int
     p: float
 
-    def numbers(self, rows: int) -> tuple[int, int, int, float]:
-        """Return what C takes: the seeds' address, the site, how many of the probability levels mean zero, 1 / (1 - p).
+    def arguments(self, rows: int) -> tuple[int, int, int, float]:
+        """Return what C takes: the seeds' address, the site, p in probability levels, and 1 / (1 - p).
 
         Raises:
             ValueError: not one 64-bit seed for each row.
@@ -83,36 +83,45 @@ class _DropoutAddNorm(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, y: Tensor, gain: Tensor, bias: Tensor, epsilon: float, mask: Mask) -> Tensor:
         rows, d = _rows(x)
-        z, means, scales, scratch = torch.empty_like(x), x.new_empty(rows), x.new_empty(rows), _scratch_row(x)
+        z, means, inverse_deviations, scratch = (
+            torch.empty_like(x),
+            x.new_empty(rows),
+            x.new_empty(rows),
+            _scratch_row(x),
+        )
         _library().heed_dropout_add_norm(
-            *_pointers(x, y, gain, bias, z, means, scales, scratch), *(rows, d, epsilon), *mask.numbers(rows)
+            *_pointers(x, y, gain, bias, z, means, inverse_deviations, scratch),
+            *(rows, d, epsilon),
+            *mask.arguments(rows),
         )
         # The sub-layer keeps x anyway, and recomputing the normalized values is cheap.
-        ctx.save_for_backward(x, y, gain, means, scales)
+        ctx.save_for_backward(x, y, gain, means, inverse_deviations)
         ctx.mask = mask
         return z
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        x, y, gain, means, scales = ctx.saved_tensors
+        x, y, gain, means, inverse_deviations = ctx.saved_tensors
         rows, d = _rows(x)
         grad, scratch = grad.contiguous(), (_scratch_row(x), _scratch_row(x))
         grads = torch.empty_like(x), torch.empty_like(y), torch.zeros_like(gain), torch.zeros_like(gain)
-        _library().heed_dropout_add_norm_back(
-            *_pointers(grad, x, y, gain, means, scales, *grads, *scratch), *(rows, d), *ctx.mask.numbers(rows)
+        _library().heed_dropout_add_norm_backward(
+            *_pointers(grad, x, y, gain, means, inverse_deviations, *grads, *scratch),
+            *(rows, d),
+            *ctx.mask.arguments(rows),
         )
         return *grads, None, None
 
 
 def _dropout_add(x: Tensor | None, y: Tensor, mask: Mask) -> Tensor:
     z, (rows, d) = torch.empty_like(y), _rows(y)
-    _library().heed_dropout_add(x if x is None else x.data_ptr(), *_pointers(y, z), *(rows, d), *mask.numbers(rows))
+    _library().heed_dropout_add(x if x is None else x.data_ptr(), *_pointers(y, z), *(rows, d), *mask.arguments(rows))
     return z
 
 
 def _rows(x: Tensor) -> tuple[int, int]:
-    """Return how many rows there are, and how long they are."""
+    """Return the number of rows and their length."""
     d = x.size(-1) if x.dim() else 1
     return x.numel() // max(d, 1), d
 
@@ -128,5 +137,5 @@ def _pointers(*tensors: Tensor) -> list[int]:
 
 def _library() -> ctypes.CDLL:
     found = library()
-    assert found is not None  # see `is_for`
+    assert found is not None  # see `supports`
     return found

@@ -1,12 +1,12 @@
-/* The softmax of the loss, without its division, in the place of the logits. */
+/* The unnormalised softmax of the loss, in place. */
 #include "exponential.h"
 #include "highest.h"
 
-enum { PIECE = 1024, GROUPS = 64 };
+enum { CHUNK = 1024, GROUPS = 64 };
 
-/* Each row of logits_nV becomes exp(logit - highest of the row), with the sum of the row; the gold symbol's logit and
-   the logarithm of the softmax's denominator are kept. Then `share` of the sum is taken off at the gold symbol: the
-   row is then the gradient of the loss times that sum. */
+/* Overwrite each row of logits_nV with exp(logit - highest of the row), and subtract `share` times the row's sum at the
+   gold token: the gradient of the loss, times that sum. Also write each row's sum, the logarithm of its softmax
+   denominator, and its gold logit. */
 void heed_softmax_less_gold(
     float *x, const int64_t *gold, float *sums, float *normalizers, float *gold_logits, long rows, long vocab_size,
     float share) {
@@ -14,14 +14,14 @@ void heed_softmax_less_gold(
         float highest_of[GROUPS], sum = 0;
         const float highest = highest_in_groups(x, vocab_size, highest_of, GROUPS);
         gold_logits[r] = x[gold[r]];
-        for (long begin = 0; begin < vocab_size; begin += PIECE) {
-            const long end = begin + PIECE < vocab_size ? begin + PIECE : vocab_size;
-            float piece = 0; /* long sums of alike numbers lose digits, sums of sums do not */
+        for (long begin = 0; begin < vocab_size; begin += CHUNK) {
+            const long end = begin + CHUNK < vocab_size ? begin + CHUNK : vocab_size;
+            float chunk = 0; /* one long sum of similar numbers would lose digits; a sum of sums does not */
             for (long v = begin; v < end; v++) {
                 x[v] = exponential(x[v] - highest);
-                piece += x[v];
+                chunk += x[v];
             }
-            sum += piece;
+            sum += chunk;
         }
         sums[r] = sum;
         normalizers[r] = highest + logf(sum);

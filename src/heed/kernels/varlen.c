@@ -1,15 +1,15 @@
-/* Scaled dot-product attention of whole sentences, and its gradient, as training needs it. The positions of all
-   sentences are rows of a matrix, end to end, without padding.
+/* Variable-length attention for training, forward and backward. The positions of all sentences are the rows of one
+   matrix, end to end, without padding.
 
-   Scores have a row for each key and a column for each query: a vector holds as many queries as it has lanes, and
-   nothing is ever summed up across it. Everything but the softmax is a product of two small matrices. */
+   Scores have a row for each key and a column for each query. A vector holds the scores of neighbouring queries, so no
+   sum ever runs across a vector. Everything but the softmax is a product of two small matrices. */
 #include "exponential.h"
-#include "lanes.h"
+#include "vector_width.h"
 
-enum { ROWS = 4 }; /* of a product, to be made at once, since a sum waits for itself */
-typedef float Vector __attribute__((vector_size(LANES * sizeof(float)), aligned(sizeof(float)), may_alias));
+enum { ROWS = 4 }; /* of a product, computed together: the additions of a single sum would wait for each other */
+typedef float Vector __attribute__((vector_size(VECTOR_WIDTH * sizeof(float)), aligned(sizeof(float)), may_alias));
 
-/* Numbers in rows and columns that are so far apart. */
+/* A view: its first element, and the strides of its rows and columns. */
 typedef struct {
     float *at;
     long row, column;
@@ -17,26 +17,26 @@ typedef struct {
 
 static inline Matrix transposed(Matrix x) { return (Matrix){x.at, x.column, x.row}; }
 
-/* ROWS rows of a b in some columns: `vectors` of them, which the compiler knows. */
-static inline __attribute__((always_inline)) void block(
+/* Compute ROWS rows of a · b in `vectors` vectors of columns from `at` on; `vectors` must be a constant. */
+static inline __attribute__((always_inline)) void multiply_block(
     int vectors, const float *const a[ROWS], long a_column, const float *b, long b_row, long begin, long end,
     float *const out[ROWS], long at) {
     Vector sums[ROWS][2] = {0};
     for (long s = begin; s < end; s++)
         for (int v = 0; v < vectors; v++) {
-            const Vector x = *(const Vector *)(b + s * b_row + at + v * LANES);
+            const Vector x = *(const Vector *)(b + s * b_row + at + v * VECTOR_WIDTH);
             for (int r = 0; r < ROWS; r++) sums[r][v] += a[r][s * a_column] * x;
         }
     for (int r = 0; r < ROWS; r++)
-        for (int v = 0; v < vectors; v++) *(Vector *)(out[r] + at + v * LANES) = sums[r][v];
+        for (int v = 0; v < vectors; v++) *(Vector *)(out[r] + at + v * VECTOR_WIDTH) = sums[r][v];
 }
 
-/* Which terms of a product's sums are not zero, if the weights are those of a causal mask. */
+/* Which terms of a product's sums can be nonzero: with a causal mask, half of the weights are zero. */
 typedef enum { ALL, UP_TO_ROW, FROM_ROW } Terms;
 
-/* out = a b, whose sums have n terms each. Where the last rows are fewer than ROWS, the last of all is made several
-   times: quicker than asking how many. */
-static void product(long rows, long n, long columns, Matrix a, Matrix b, Matrix out, Terms terms) {
+/* out = a · b, where each sum has n terms. If fewer than ROWS rows are left at the end, the last row is computed
+   several times: faster than a loop over a variable number of rows. */
+static void multiply(long rows, long n, long columns, Matrix a, Matrix b, Matrix out, Terms terms) {
     for (long i = 0; i < rows; i += ROWS, a.at += ROWS * a.row, out.at += ROWS * out.row) {
         const long begin = terms == FROM_ROW ? i : 0, end = terms == UP_TO_ROW && i + ROWS < n ? i + ROWS : n;
         const float *from[ROWS] = {a.at};
@@ -46,8 +46,10 @@ static void product(long rows, long n, long columns, Matrix a, Matrix b, Matrix 
             to[r] = to[r - 1] + (i + r < rows ? out.row : 0);
         }
         long c = 0;
-        for (; c + 2 * LANES <= columns; c += 2 * LANES) block(2, from, a.column, b.at, b.row, begin, end, to, c);
-        for (; c + LANES <= columns; c += LANES) block(1, from, a.column, b.at, b.row, begin, end, to, c);
+        for (; c + 2 * VECTOR_WIDTH <= columns; c += 2 * VECTOR_WIDTH)
+            multiply_block(2, from, a.column, b.at, b.row, begin, end, to, c);
+        for (; c + VECTOR_WIDTH <= columns; c += VECTOR_WIDTH)
+            multiply_block(1, from, a.column, b.at, b.row, begin, end, to, c);
         for (; c < columns; c++)
             for (int r = 0; r < ROWS; r++) {
                 float sum = 0;
@@ -57,18 +59,18 @@ static void product(long rows, long n, long columns, Matrix a, Matrix b, Matrix 
     }
 }
 
-/* n rows become columns, with zeros up to `width` columns. A few at once, so that they are written side by side. */
-static void turn(Matrix x, long n, long d, float *restrict out, long width) {
+/* Transpose n rows of d, padded with zeros to `width` columns; four rows at a time, so that writes are adjacent. */
+static void transpose(Matrix x, long n, long d, float *restrict out, long width) {
     for (long i = 0; i < width; i += 4)
         for (long c = 0; c < d; c++)
             for (long r = 0; r < 4; r++) out[c * width + i + r] = i + r < n ? x.at[(i + r) * x.row + c] : 0;
 }
 
-/* Scores of n keys become weights, in each of `width` columns. There is room for a row in `highest` and in `sum`. */
+/* Turn the scores of n keys into weights, in place, column by column. `highest` and `sum` are scratch for a row each. */
 static void softmax(
     float *restrict scores, long n, long width, long causal, float scale, float *restrict highest,
     float *restrict sum) {
-    width = width / LANES * LANES; /* as it is anyway; now the compiler knows */
+    width = width / VECTOR_WIDTH * VECTOR_WIDTH; /* no change, but tells the compiler that it is a multiple */
     for (long i = 0; i < width; i++) highest[i] = -INFINITY, sum[i] = 0;
     for (long j = 0; j < n; j++) {
         if (causal) /* earlier queries do not see this key */
@@ -86,71 +88,73 @@ static void softmax(
         for (long i = 0; i < width; i++) scores[j * width + i] *= sum[i];
 }
 
-/* The slope by weights becomes that by scores. There is room for a row in `mean`. */
-static void softmax_slope(
-    const float *restrict weights, float *restrict slopes, long n, long width, float scale, float *restrict mean) {
-    width = width / LANES * LANES;
+/* Turn the gradient of the weights into that of the scores, in place. `mean` is scratch for a row. */
+static void softmax_backward(
+    const float *restrict weights, float *restrict grads, long n, long width, float scale, float *restrict mean) {
+    width = width / VECTOR_WIDTH * VECTOR_WIDTH;
     for (long i = 0; i < width; i++) mean[i] = 0;
     for (long j = 0; j < n; j++)
-        for (long i = 0; i < width; i++) mean[i] += weights[j * width + i] * slopes[j * width + i];
+        for (long i = 0; i < width; i++) mean[i] += weights[j * width + i] * grads[j * width + i];
     for (long j = 0; j < n; j++)
         for (long i = 0; i < width; i++)
-            slopes[j * width + i] = weights[j * width + i] * (slopes[j * width + i] - mean[i]) * scale;
+            grads[j * width + i] = weights[j * width + i] * (grads[j * width + i] - mean[i]) * scale;
 }
 
-/* Sentences: how many rows of queries and of keys each has, and whether a query sees no key after its own place. */
+/* The number of queries and keys of each sentence. If `causal`, a query sees no key at a later position. */
 typedef struct {
     const long *queries, *keys;
     long n, causal, h, d_k, d_v;
 } Sentences;
 
-/* Columns of a sentence's weights: as many as queries, and filled up to whole vectors. */
-static inline long width_of(long n_queries) { return (n_queries + LANES - 1) / LANES * LANES; }
+/* The number of columns of a sentence's weights: its queries, padded to full vectors. */
+static inline long width_of(long n_queries) { return (n_queries + VECTOR_WIDTH - 1) / VECTOR_WIDTH * VECTOR_WIDTH; }
 
-/* A tensor whose heads and rows are so far apart, and one head of it from this sentence on. */
+/* A tensor with the strides of its heads and rows; one head of it; and moving it past a sentence. */
 #define TENSOR(x) float *x, long x##_head, long x##_row
 #define HEAD(x) ((Matrix){x + head * x##_head, x##_row, 1})
 #define SKIP(x, rows) (x += (rows) * x##_row)
 
-/* q_HNK, k_HMK, v_HMC, context_HNC. The weights, with a row for each key, of one head after the other, are kept for the
-   slope if `keep`. `room` is for d_k + 2 rows as wide as the widest. */
+/* Attention of q_HNK over k_HMK and v_HMC, written to context_HNC. If `keep`, the weights of all sentences and heads
+   are stored one after the other for the backward pass; otherwise they overwrite each other. `scratch` holds d_k + 2
+   rows of the largest width. */
 void heed_varlen(
-    TENSOR(q), TENSOR(k), TENSOR(v), TENSOR(context), const Sentences *all, float *weights, long keep, float *room) {
+    TENSOR(q), TENSOR(k), TENSOR(v), TENSOR(context), const Sentences *all, float *weights, long keep, float *scratch) {
     const float scale = 1 / sqrtf((float)all->d_k);
     for (long b = 0; b < all->n; b++) {
         const long n_queries = all->queries[b], n_keys = all->keys[b], width = width_of(n_queries);
-        const Matrix turned = {room + 2 * width, width, 1};
+        const Matrix q_T = {scratch + 2 * width, width, 1};
         for (long head = 0; head < all->h; head++) {
             const Matrix scores = {weights, width, 1};
-            turn(HEAD(q), n_queries, all->d_k, turned.at, width);
-            product(n_keys, all->d_k, width, HEAD(k), turned, scores, ALL);
-            softmax(weights, n_keys, width, all->causal, scale, room, room + width);
+            transpose(HEAD(q), n_queries, all->d_k, q_T.at, width);
+            multiply(n_keys, all->d_k, width, HEAD(k), q_T, scores, ALL);
+            softmax(weights, n_keys, width, all->causal, scale, scratch, scratch + width);
             const Terms terms = all->causal ? UP_TO_ROW : ALL;
-            product(n_queries, n_keys, all->d_v, transposed(scores), HEAD(v), HEAD(context), terms);
+            multiply(n_queries, n_keys, all->d_v, transposed(scores), HEAD(v), HEAD(context), terms);
             if (keep) weights += n_keys * width;
         }
         SKIP(q, n_queries), SKIP(context, n_queries), SKIP(k, n_keys), SKIP(v, n_keys);
     }
 }
 
-/* From the slope by the context, those by q, k and v. `room` is for 1 + d_v + n_keys rows. */
+/* Given grad_context, write the gradients of q, k and v. `scratch` holds 1 + d_v + n_keys rows of the largest width. */
 void heed_varlen_backward(
-    TENSOR(q), TENSOR(k), TENSOR(v), TENSOR(context), TENSOR(dq), TENSOR(dk), TENSOR(dv), const Sentences *all,
-    const float *weights, float *room) {
+    TENSOR(q), TENSOR(k), TENSOR(v), TENSOR(grad_context), TENSOR(grad_q), TENSOR(grad_k), TENSOR(grad_v),
+    const Sentences *all, const float *weights, float *scratch) {
     const float scale = 1 / sqrtf((float)all->d_k);
     const Terms up_to = all->causal ? UP_TO_ROW : ALL, from = all->causal ? FROM_ROW : ALL;
     for (long b = 0; b < all->n; b++) {
         const long n_queries = all->queries[b], n_keys = all->keys[b], width = width_of(n_queries);
-        const Matrix turned = {room + width, width, 1}, slopes = {turned.at + all->d_v * width, width, 1};
+        const Matrix grad_T = {scratch + width, width, 1}, grads = {grad_T.at + all->d_v * width, width, 1};
         for (long head = 0; head < all->h; head++, weights += n_keys * width) {
-            turn(HEAD(context), n_queries, all->d_v, turned.at, width);
-            product(n_keys, all->d_v, width, HEAD(v), turned, slopes, ALL);
-            softmax_slope(weights, slopes.at, n_keys, width, scale, room);
-            product(n_queries, n_keys, all->d_k, transposed(slopes), HEAD(k), HEAD(dq), up_to);
-            product(n_keys, n_queries, all->d_k, slopes, HEAD(q), HEAD(dk), from);
-            product(n_keys, n_queries, all->d_v, (Matrix){(float *)weights, width, 1}, HEAD(context), HEAD(dv), from);
+            transpose(HEAD(grad_context), n_queries, all->d_v, grad_T.at, width);
+            multiply(n_keys, all->d_v, width, HEAD(v), grad_T, grads, ALL);
+            softmax_backward(weights, grads.at, n_keys, width, scale, scratch);
+            multiply(n_queries, n_keys, all->d_k, transposed(grads), HEAD(k), HEAD(grad_q), up_to);
+            multiply(n_keys, n_queries, all->d_k, grads, HEAD(q), HEAD(grad_k), from);
+            const Matrix forward_weights = {(float *)weights, width, 1};
+            multiply(n_keys, n_queries, all->d_v, forward_weights, HEAD(grad_context), HEAD(grad_v), from);
         }
-        SKIP(q, n_queries), SKIP(context, n_queries), SKIP(dq, n_queries);
-        SKIP(k, n_keys), SKIP(v, n_keys), SKIP(dk, n_keys), SKIP(dv, n_keys);
+        SKIP(q, n_queries), SKIP(grad_context, n_queries), SKIP(grad_q, n_queries);
+        SKIP(k, n_keys), SKIP(v, n_keys), SKIP(grad_k, n_keys), SKIP(grad_v, n_keys);
     }
 }

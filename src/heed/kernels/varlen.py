@@ -14,9 +14,9 @@ from torch.autograd.function import once_differentiable
 
 from heed.kernels.library import kernels, library
 
-# Twice as many are still no slower than with PyTorch's kernel, but the weights are kept for the backward pass.
+# Up to twice this length the kernel is no slower than PyTorch's, but it keeps the weights for the backward pass.
 MAX_POSITIONS = 64
-LANES = 16  # rows of weights are filled up to whole vectors, of 16 numbers or fewer
+MAX_VECTOR_WIDTH = 16  # of all processors; rows of weights are padded to a multiple of it
 
 
 class _Sentences(ctypes.Structure):
@@ -30,31 +30,31 @@ class _Sentences(ctypes.Structure):
 class SequenceLengths:
     """Lengths of packed sentences: a query attends to the keys of its own sentence."""
 
-    queries_B: Tensor  # rows of each sentence
+    queries_B: Tensor  # the number of queries of each sentence
     keys_B: Tensor
-    causal: bool = False  # section 3.2.3: to no later position
+    causal: bool = False  # section 3.2.3: a query attends to no later position
 
     @cached_property
     def n_rows(self) -> tuple[int, int]:
-        """Queries and keys of all sentences."""
+        """The number of queries and of keys in all sentences."""
         return int(self.queries_B.sum()), int(self.keys_B.sum())
 
     @cached_property
     def largest(self) -> tuple[int, int]:
-        """Rows and columns of the largest weights: a row for each key, a column for each query."""
+        """The largest numbers of rows (keys) and columns (queries, padded) that any sentence's weights have."""
         return int(self.keys_B.amax()), int(self._widths().amax())
 
     @cached_property
     def n_weights(self) -> int:
-        """Of one head, in all sentences."""
+        """The number of weights of one head in all sentences, with padding."""
         return int((self.keys_B * self._widths()).sum())
 
     def _widths(self) -> Tensor:
-        return (self.queries_B + (LANES - 1)) // LANES * LANES
+        return (self.queries_B + (MAX_VECTOR_WIDTH - 1)) // MAX_VECTOR_WIDTH * MAX_VECTOR_WIDTH
 
 
 def supports(weight: Tensor, longest: int) -> bool:
-    """Return whether the kernel takes what a model with such weights makes of such sentences, and is fastest."""
+    """Return whether the kernel can run a model with such weights on sentences up to `longest`, faster than PyTorch."""
     return (
         longest <= MAX_POSITIONS
         and torch.get_num_threads() == 1
@@ -64,21 +64,21 @@ def supports(weight: Tensor, longest: int) -> bool:
 
 
 def varlen_attention(q_HNK: Tensor, k_HMK: Tensor, v_HMC: Tensor, lengths: SequenceLengths) -> Tensor:
-    """Return context_HNC of scaled dot-product attention, the heads of a position side by side in memory.
+    """Return context_HNC of scaled dot-product attention; the heads of a position are adjacent in memory.
 
     Raises:
-        ValueError: what the kernel cannot take, or other rows than the sentences have.
+        ValueError: the kernel cannot take these tensors, or their sizes do not match the lengths.
     """
     if kernels(q_HNK, k_HMK, v_HMC) is None or any(x.stride(2) != 1 for x in (q_HNK, k_HMK, v_HMC)):
-        raise ValueError("not rows of float32 on the processor, each row's numbers side by side")
+        raise ValueError("queries, keys and values must be float32 on the CPU with contiguous rows")
     if lengths.queries_B.shape != lengths.keys_B.shape or {lengths.queries_B.dtype, lengths.keys_B.dtype} != {
         torch.int64
     }:
-        raise ValueError(f"{lengths}: not as many counts of queries as of keys, all of 64 bits")
+        raise ValueError(f"{lengths}: queries_B and keys_B must be int64 tensors of the same size")
     n, m = lengths.n_rows
     expected = [(len(q_HNK), n, q_HNK.size(2)), (len(q_HNK), m, q_HNK.size(2)), (len(q_HNK), m, v_HMC.size(2))]
     if [x.shape for x in (q_HNK, k_HMK, v_HMC)] != expected:
-        raise ValueError(f"{n} queries and {m} keys do not fit {q_HNK.shape}, {k_HMK.shape}, {v_HMC.shape}")
+        raise ValueError(f"{n} queries and {m} keys do not match {q_HNK.shape}, {k_HMK.shape}, {v_HMC.shape}")
     context_HNC: Tensor = _Attention.apply(q_HNK, k_HMK, v_HMC, lengths)  # type: ignore[no-untyped-call]
     return context_HNC
 
@@ -89,7 +89,7 @@ class _Attention(torch.autograd.Function):
         (h, n, d_k), d_v, (n_keys, width) = q_HNK.shape, v_HMC.size(2), lengths.largest
         keep = any(ctx.needs_input_grad)
         weights = q_HNK.new_empty(h * lengths.n_weights if keep else n_keys * width)
-        scratch, context_HNC = q_HNK.new_empty(d_k + 2, width), _heads_side_by_side(q_HNK, n, d_v)
+        scratch, context_HNC = q_HNK.new_empty(d_k + 2, width), _empty_heads(q_HNK, n, d_v)
         tensors = q_HNK, k_HMK, v_HMC, context_HNC
         _call("heed_varlen", tensors, lengths, weights.data_ptr(), keep, scratch.data_ptr())
         ctx.save_for_backward(q_HNK, k_HMK, v_HMC, weights)
@@ -98,25 +98,25 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad_HNC: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+    def backward(ctx: Any, grad_HNC: Tensor) -> tuple[Tensor | None, ...]:
         q_HNK, k_HMK, v_HMC, weights = ctx.saved_tensors
         (_, n, d_k), (_, m, d_v), (n_keys, width) = q_HNK.shape, v_HMC.shape, ctx.lengths.largest
         if grad_HNC.stride(2) != 1:
             grad_HNC = grad_HNC.contiguous()
-        dq_HNK, dk_HMK, dv_HMC = (_heads_side_by_side(q_HNK, *shape) for shape in ((n, d_k), (m, d_k), (m, d_v)))
+        grads = tuple(_empty_heads(q_HNK, *shape) for shape in ((n, d_k), (m, d_k), (m, d_v)))
         scratch = q_HNK.new_empty(1 + d_v + n_keys, width)
-        tensors = q_HNK, k_HMK, v_HMC, grad_HNC, dq_HNK, dk_HMK, dv_HMC
+        tensors = q_HNK, k_HMK, v_HMC, grad_HNC, *grads
         _call("heed_varlen_backward", tensors, ctx.lengths, weights.data_ptr(), scratch.data_ptr())
-        return dq_HNK, dk_HMK, dv_HMC, None
+        return *grads, None
 
 
-def _heads_side_by_side(like_HNK: Tensor, n: int, d: int) -> Tensor:
-    """Allocate n rows of d for each head, laid out as projections have them: the heads of a row side by side."""
+def _empty_heads(like_HNK: Tensor, n: int, d: int) -> Tensor:
+    """Allocate n rows of d for each head, laid out like projections: the heads of a row are adjacent."""
     return like_HNK.new_empty(n, len(like_HNK), d).transpose(0, 1)
 
 
 def _call(function: str, tensors: tuple[Tensor, ...], lengths: SequenceLengths, *more: int) -> None:
-    """Pass each tensor as its address and the strides of its heads and rows."""
+    """Call a kernel with each tensor as its address and the strides of its heads and rows."""
     q_HNK, _, v_HMC = tensors[:3]
     counts = [counts_B.contiguous() for counts_B in (lengths.queries_B, lengths.keys_B)]
     sentences = _Sentences(

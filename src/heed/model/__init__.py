@@ -1,5 +1,5 @@
-"""The paper, section 3. Shapes are in the names of tensors:
+"""The model of section 3 of the paper. Names of tensors end with their shape:
 
-B batch · S source length · T target length · L query length · M memory length (what is attended to) ·
+B batch · S source length · T target length · L query length · M length attended to ·
 D d_model · F d_ff · H heads · K d_k · C d_v · V vocabulary · W beam width · R rows = B x W · 1 broadcast.
 """

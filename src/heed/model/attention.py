@@ -10,9 +10,9 @@ from torch import Tensor, nn
 def attention(
     q_BHLK: Tensor, k_BHMK: Tensor, v_BHMC: Tensor, may_attend_B1LM: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Scaled dot-product attention, equation (1): softmax(Q Kᵀ / √d_k) V.
+    """Compute scaled dot-product attention, equation (1): softmax(Q Kᵀ / √d_k) V.
 
-    Also returns the weights, per head; averaging heads is the viewer's business.
+    Also returns the weights of each head.
     """
     scores_BHLM = q_BHLK @ k_BHMK.mT / math.sqrt(q_BHLK.size(-1))
     if may_attend_B1LM is not None:
@@ -21,19 +21,19 @@ def attention(
     return weights_BHLM @ v_BHMC, weights_BHLM
 
 
-# A way to compute equation (1): (q_BHLK, k_BHMK, v_BHMC) -> context_BHLC. What may be attended to is part of the way.
+# An implementation of equation (1), including its mask: (q_BHLK, k_BHMK, v_BHMC) -> context_BHLC.
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def fused(may_attend_B1LM: Tensor | None) -> Attend:
-    """Attend with PyTorch's fused kernel."""
+    """Return attention by PyTorch's fused kernel."""
     return lambda q_BHLK, k_BHMK, v_BHMC: F.scaled_dot_product_attention(
         q_BHLK, k_BHMK, v_BHMC, attn_mask=may_attend_B1LM
     )
 
 
 def explicit(may_attend_B1LM: Tensor | None, captured: list[Tensor]) -> Attend:
-    """Attend by the formula above, and append each head's weights to `captured`."""
+    """Return attention by the formula above, which appends each head's weights to `captured`."""
 
     def attend(q_BHLK: Tensor, k_BHMK: Tensor, v_BHMC: Tensor) -> Tensor:
         context_BHLC, weights_BHLM = attention(q_BHLK, k_BHMK, v_BHMC, may_attend_B1LM)
@@ -44,10 +44,10 @@ def explicit(may_attend_B1LM: Tensor | None, captured: list[Tensor]) -> Attend:
 
 
 class MultiHeadAttention(nn.Module):
-    """Section 3.2.2: h heads side by side, each with projections of its own. No biases, as in the formula.
+    """Section 3.2.2: h heads in parallel, each with its own projections. There are no biases, as in the formula.
 
-    Queries come from `x`; keys and values are handed in, made by `keys_values` from whatever is attended to. So the
-    encoder's output is projected once, however often it is attended to.
+    Queries come from `x`; keys and values are arguments, computed by `keys_values`. So the encoder output is projected
+    once, however often it is attended to.
     """
 
     def __init__(self, d_model: int, h: int, d_k: int, d_v: int) -> None:
@@ -59,12 +59,12 @@ class MultiHeadAttention(nn.Module):
         self.w_o = nn.Linear(h * d_v, d_model, bias=False)
         nn.init.xavier_uniform_(self.w_o.weight)
 
-    def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """Project what is attended to into keys and values of each head: k_BHMK, v_BHMC."""
-        return self._split_heads(self.w_k(memory)), self._split_heads(self.w_v(memory))
+    def keys_values(self, attended: Tensor) -> tuple[Tensor, Tensor]:
+        """Project the positions to attend to into keys and values of each head: k_BHMK, v_BHMC."""
+        return self._split_heads(self.w_k(attended)), self._split_heads(self.w_v(attended))
 
     def forward(self, x: Tensor, keys_values: tuple[Tensor, Tensor], attend: Attend) -> Tensor:
-        """Attend from each position of x."""
+        """Return the output of attention for each position of x."""
         context = attend(self._split_heads(self.w_q(x)), *keys_values)
         y: Tensor = self.w_o(context.transpose(-3, -2).flatten(-2))
         return y
@@ -77,8 +77,8 @@ class MultiHeadAttention(nn.Module):
 def glorot_as_one_(*projections: nn.Linear) -> None:
     """Initialise by Glorot uniform, as if the projections were one matrix.
 
-    The authors' code makes queries, keys and values of self-attention by one d × 3d matrix, which narrows
-    the bound: √(6 / (d + 3d)) instead of √(6 / (d + d)).
+    The authors' code has one d × 3d matrix for queries, keys and values of self-attention, which narrows the bound:
+    √(6 / (d + 3d)) instead of √(6 / (d + d)).
     """
     fan_in = projections[0].in_features
     bound = math.sqrt(6 / (fan_in + sum(projection.out_features for projection in projections)))
@@ -87,7 +87,7 @@ def glorot_as_one_(*projections: nn.Linear) -> None:
 
 
 class SelfAttention(MultiHeadAttention):
-    """Queries, keys and values from one sequence."""
+    """Attention with queries, keys and values from one sequence."""
 
     def __init__(self, d_model: int, h: int, d_k: int, d_v: int) -> None:
         super().__init__(d_model, h, d_k, d_v)
@@ -95,7 +95,7 @@ class SelfAttention(MultiHeadAttention):
 
 
 class CrossAttention(MultiHeadAttention):
-    """Queries from the decoder; keys and values from the encoder's output."""
+    """Attention with queries from the decoder, and keys and values from the encoder output."""
 
     def __init__(self, d_model: int, h: int, d_k: int, d_v: int) -> None:
         super().__init__(d_model, h, d_k, d_v)

@@ -1,4 +1,4 @@
-"""From a config to a model: the one place that knows every kind."""
+"""Build the model that a config describes: the only place that knows every kind."""
 
 from heed.config import ModelConfig
 from heed.model.interface import SequenceModel
@@ -9,10 +9,10 @@ KINDS: dict[str, type[SequenceModel]] = {"transformer": Transformer}
 
 
 def model_class(config: ModelConfig) -> type[SequenceModel]:
-    """Return the class of the models that a config describes; it can say how large they are."""
+    """Return the class of the models that a config describes; its static methods compute their size."""
     return KINDS[config.kind]
 
 
 def build_model(config: ModelConfig, vocabulary: Vocabulary) -> SequenceModel:
-    """Return a model with fresh weights, drawn by PyTorch's generator."""
+    """Return a model with random weights, drawn by PyTorch's generator."""
     return model_class(config)(config, vocabulary)

@@ -1,8 +1,8 @@
 """Decoding one token at a time: the KV cache, and the state of a search over hypotheses.
 
-Each token that is decoded has a slot in its sentence's cache, and each hypothesis sees the slots of its own past. Where
-hypotheses branch or are pruned, only what they see changes; keys and values stay where they are. The cache is
-append-only: a state stays valid when the search steps from it, once or several times.
+Each decoded token has a slot in its sentence's cache, and each hypothesis sees the slots of its own past. When
+hypotheses branch or are pruned, only masks change; keys and values are not moved. The cache is append-only: a state
+stays valid when the search steps from it, once or several times.
 """
 
 import math
@@ -18,7 +18,7 @@ from heed.model.dropout import Side
 from heed.model.sequences import Encoded
 
 INITIAL_SLOTS = 64
-UNSEEN_SLOTS_PER_HYPOTHESIS = 8  # besides one for each position, before the cache is compacted
+UNSEEN_SLOTS_PER_HYPOTHESIS = 8  # that the cache may have, besides one per position, before it is compacted
 
 KeysValues = tuple[Tensor, Tensor]  # k_BMX, v_BMX of one layer: the heads of a position side by side
 
@@ -40,8 +40,8 @@ class KVCache:
 
     @staticmethod
     def empty(like: Sequence[KeysValues]) -> "KVCache":
-        """An empty cache for as many sentences, layers and columns as these have."""
-        layers = [(_grown(k[:, :0], INITIAL_SLOTS), _grown(v[:, :0], INITIAL_SLOTS)) for k, v in like]
+        """Return an empty cache for as many sentences, layers and columns as these have."""
+        layers = [(_enlarged(k[:, :0], INITIAL_SLOTS), _enlarged(v[:, :0], INITIAL_SLOTS)) for k, v in like]
         return KVCache(_Buffers(layers, 0), 0)
 
     @property
@@ -56,34 +56,35 @@ class KVCache:
     def extended(self, n: int) -> "KVCache":
         """Return a cache with n more slots, for `write`."""
         end, buffers = self.n_slots + n, self._buffers
-        if buffers.n_used != self.n_slots or end > self.layers[0][0].size(1):  # another cache has these, or none
+        if buffers.n_used != self.n_slots or end > self.layers[0][0].size(1):  # the next slots are taken or missing
             kept = ((k[:, : self.n_slots], v[:, : self.n_slots]) for k, v in self.layers)
-            buffers = _Buffers([(_grown(k, 2 * end), _grown(v, 2 * end)) for k, v in kept], self.n_slots)
+            buffers = _Buffers([(_enlarged(k, 2 * end), _enlarged(v, 2 * end)) for k, v in kept], self.n_slots)
         buffers.n_used = end
         return KVCache(buffers, end)
 
     def write(self, layer: int, k_BNX: Tensor, v_BNX: Tensor) -> KeysValues:
-        """Fill the last N slots of a layer, and return all of its keys and values."""
+        """Write the last N slots of a layer, and return all its keys and values."""
         begin = self.n_slots - k_BNX.size(1)
         keys, values = self.layers[layer]
         keys[:, begin : self.n_slots], values[:, begin : self.n_slots] = k_BNX, v_BNX
         return keys[:, : self.n_slots], values[:, : self.n_slots]
 
     def select(self, sentences_B: Tensor, slots_BM: Tensor) -> "KVCache":
-        """Return a cache of these sentences with these slots of each, which are numbered anew."""
+        """Return a cache of these sentences with only these slots of each, renumbered from 0."""
         n_slots = slots_BM.size(1)
         capacity = max(INITIAL_SLOTS, 2 * n_slots)
 
-        def moved(old_BMX: Tensor) -> Tensor:
+        def selected(old_BMX: Tensor) -> Tensor:
             rows_R = (sentences_B.unsqueeze(1) * old_BMX.size(1) + slots_BM).flatten()
             new_BMX = old_BMX.new_empty(len(sentences_B), capacity, old_BMX.size(2))
             new_BMX[:, :n_slots] = old_BMX.flatten(0, 1).index_select(0, rows_R).view_as(new_BMX[:, :n_slots])
             return new_BMX
 
-        return KVCache(_Buffers([(moved(keys), moved(values)) for keys, values in self.layers], n_slots), n_slots)
+        return KVCache(_Buffers([(selected(keys), selected(values)) for keys, values in self.layers], n_slots), n_slots)
 
 
-def _grown(slots_BMX: Tensor, capacity: int) -> Tensor:
+def _enlarged(slots_BMX: Tensor, capacity: int) -> Tensor:
+    """Return a copy of the slots with capacity for more."""
     n_sentences, used, size = slots_BMX.shape
     larger_BMX = slots_BMX.new_empty(n_sentences, capacity, size)
     larger_BMX[:, :used] = slots_BMX
@@ -92,35 +93,37 @@ def _grown(slots_BMX: Tensor, capacity: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Source:
-    """What the decoder sees of the encoder: keys and values of each decoder layer."""
+    """The encoder output during a search, as keys and values of each decoder layer."""
 
     layers: list[KeysValues]
-    mask_B1S: Tensor | None  # to add to scores: -inf for padding; None: there is none
+    mask_B1S: Tensor | None  # added to scores: 0, or -inf for padding; None: there is no padding
 
     @staticmethod
     def of(encoded: Encoded) -> "Source":
+        """Return the encoder output with the heads of a position side by side."""
         layers = [(k.transpose(1, 2).flatten(2), v.transpose(1, 2).flatten(2)) for k, v in encoded.keys_values]
         mask = encoded.mask_B11S
-        return Source(layers, None if mask is None else to_add(mask[:, 0], layers[0][0]))
+        return Source(layers, None if mask is None else additive_mask(mask[:, 0], layers[0][0]))
 
     def encoded(self, h: int) -> Encoded:
-        """The same with h heads apart, as the decoder's layers take it."""
+        """Return the encoder output with h separate heads, as the decoder layers take it."""
         mask_B11S = None if self.mask_B1S is None else self.mask_B1S.unsqueeze(1)
         return Encoded([(split_heads(k, h), split_heads(v, h)) for k, v in self.layers], mask_B11S)
 
     def select(self, sentences_B: Tensor) -> "Source":
+        """Return the encoder output of these sentences."""
         layers = [(k.index_select(0, sentences_B), v.index_select(0, sentences_B)) for k, v in self.layers]
         return Source(layers, None if self.mask_B1S is None else self.mask_B1S[sentences_B])
 
 
 @dataclass(frozen=True)
 class DecoderState:
-    """B sentences with W hypotheses each, all of one length."""
+    """The state of a search: B sentences with W hypotheses each, all of one length."""
 
     source: Source
     cache: KVCache
-    sees_BWM: Tensor | None = None  # to add to scores: 0 for the slots of a hypothesis's own past; None: all are
-    position: int = 0
+    mask_BWM: Tensor | None = None  # added to scores: 0 for a hypothesis's own past, else -inf; None: all is its past
+    position: int = 0  # of the next token
 
     @staticmethod
     def begin(encoded: Encoded) -> "DecoderState":
@@ -129,46 +132,46 @@ class DecoderState:
         return DecoderState(source, KVCache.empty(source.layers))
 
     def select(self, sentences_B: Tensor, parents_BW: Tensor) -> "DecoderState":
-        """Return the state of these sentences, hypothesis w continuing the old hypothesis `parents_BW[b, w]`."""
+        """Return the state of these sentences, where hypothesis w continues the old hypothesis `parents_BW[b, w]`."""
         leaving = len(sentences_B) < self.cache.n_sentences
         source = self.source.select(sentences_B) if leaving else self.source
-        if self.sees_BWM is None and parents_BW.size(1) == 1:  # every sentence has one hypothesis, and sees all
+        if self.mask_BWM is None and parents_BW.size(1) == 1:  # one hypothesis per sentence, which sees all
             if not leaving:
                 return self
             all_BM = torch.arange(self.cache.n_slots, device=sentences_B.device).expand(len(sentences_B), -1)
             return DecoderState(source, self.cache.select(sentences_B, all_BM), None, self.position)
-        sees_BWM = self._sees()[sentences_B] if leaving else self._sees()
-        sees_BWM = sees_BWM.gather(1, parents_BW.unsqueeze(-1).expand(-1, -1, sees_BWM.size(2)))
-        spare = UNSEEN_SLOTS_PER_HYPOTHESIS * parents_BW.size(1)
-        if not leaving and self.cache.n_slots < 2 * self.position + spare:
-            return DecoderState(source, self.cache, sees_BWM, self.position)
-        # Hypotheses share most of their past, so few of the slots are seen by any: keep only those.
-        seen_BM = sees_BWM.amax(1).isfinite()
+        mask_BWM = self._mask()[sentences_B] if leaving else self._mask()
+        mask_BWM = mask_BWM.gather(1, parents_BW.unsqueeze(-1).expand(-1, -1, mask_BWM.size(2)))
+        n_unseen = UNSEEN_SLOTS_PER_HYPOTHESIS * parents_BW.size(1)
+        if not leaving and self.cache.n_slots < 2 * self.position + n_unseen:
+            return DecoderState(source, self.cache, mask_BWM, self.position)
+        # Pruned hypotheses leave slots behind that no one sees: keep only the others.
+        seen_BM = mask_BWM.amax(1).isfinite()
         slots_BM = seen_BM.sort(dim=1, descending=True, stable=True).indices[:, : int(seen_BM.sum(1).max())]
-        sees_BWM = sees_BWM.gather(2, slots_BM.unsqueeze(1).expand(-1, sees_BWM.size(1), -1))
-        return DecoderState(source, self.cache.select(sentences_B, slots_BM), sees_BWM, self.position)
+        mask_BWM = mask_BWM.gather(2, slots_BM.unsqueeze(1).expand(-1, mask_BWM.size(1), -1))
+        return DecoderState(source, self.cache.select(sentences_B, slots_BM), mask_BWM, self.position)
 
     def extended(self, width: int) -> "DecoderState":
-        """Return the state after one more token of each hypothesis, whose keys and values are still to be written."""
-        cache, sees_BWM = self.cache.extended(width), None
-        if self.sees_BWM is not None or width > 1:
-            own_WW = _own_slots(width, self.cache.layers[0][0].dtype, self.device)
-            sees_BWM = torch.cat((self._sees(), own_WW.expand(self.cache.n_sentences, -1, -1)), 2)
-        return DecoderState(self.source, cache, sees_BWM, self.position + 1)
+        """Return the state after one more token per hypothesis; the decoder still has to write its keys and values."""
+        cache, mask_BWM = self.cache.extended(width), None
+        if self.mask_BWM is not None or width > 1:
+            own_WW = _own_slot_mask(width, self.cache.layers[0][0].dtype, self.device)
+            mask_BWM = torch.cat((self._mask(), own_WW.expand(self.cache.n_sentences, -1, -1)), 2)
+        return DecoderState(self.source, cache, mask_BWM, self.position + 1)
 
     @property
     def device(self) -> torch.device:
         return self.cache.layers[0][0].device
 
-    def _sees(self) -> Tensor:
-        if self.sees_BWM is not None:
-            return self.sees_BWM
+    def _mask(self) -> Tensor:
+        if self.mask_BWM is not None:
+            return self.mask_BWM
         return self.cache.layers[0][0].new_zeros(self.cache.n_sentences, 1, self.cache.n_slots)
 
 
 @dataclass(frozen=True)
 class NextTokens:
-    """The newest token of each hypothesis, as the decoder reads them. Keys and values go into the state's cache."""
+    """The newest token of each hypothesis, as the decoder reads it. Its keys and values are written to the KV cache."""
 
     ids: Tensor  # ids_BW
     state: DecoderState  # extended by these tokens
@@ -183,8 +186,8 @@ class NextTokens:
         return self.state.position
 
     def attend_self(self, layer: int, causal: bool, captured: list[Tensor] | None) -> Attend:
-        sees_BWM = self.state.sees_BWM
-        mask_B1WM = None if sees_BWM is None else sees_BWM.unsqueeze(1)
+        mask_BWM = self.state.mask_BWM
+        mask_B1WM = None if mask_BWM is None else mask_BWM.unsqueeze(1)
 
         def attend(q_BHWK: Tensor, k_BHWK: Tensor, v_BHWC: Tensor) -> Tensor:
             new = (x_BHWK.transpose(1, 2).flatten(2) for x_BHWK in (k_BHWK, v_BHWC))
@@ -201,17 +204,17 @@ class NextTokens:
 
 
 @lru_cache
-def _own_slots(width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Return the mask of hypotheses that each see one of as many new slots: its own."""
+def _own_slot_mask(width: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Return the mask of `width` new slots: each hypothesis sees its own."""
     own_WW = torch.full((width, width), -math.inf, dtype=dtype, device=device)
     return own_WW.fill_diagonal_(0.0)
 
 
 def split_heads(x_BMX: Tensor, h: int) -> Tensor:
-    """Return x_BHMX from the heads of a position side by side."""
+    """Turn x_BMX, with the heads of a position side by side, into x_BHMX."""
     return x_BMX.view(*x_BMX.shape[:2], h, -1).transpose(1, 2)
 
 
-def to_add(may_attend: Tensor, like: Tensor) -> Tensor:
-    """Return a mask to add to scores, in numbers like these: 0 for True, -inf for False."""
+def additive_mask(may_attend: Tensor, like: Tensor) -> Tensor:
+    """Return a mask to add to scores, 0 for True and -inf for False, with the type and device of `like`."""
     return torch.zeros(may_attend.shape, dtype=like.dtype, device=like.device).masked_fill_(~may_attend, -math.inf)

@@ -1,7 +1,7 @@
-"""The same model with its decoder in C (`kernels/decoder.c`): all layers of a search step in one call.
+"""A Transformer whose decoder runs in C (`kernels/decoder.c`): a step of search is one call.
 
-The C code is used only for a model that is exactly what it implements: `reason_not_compiled` checks the configuration
-field by field and the decoder module by module. Any other model is searched by its own PyTorch code.
+C is used only for models that it implements exactly: `reason_not_compiled` checks the configuration field by field and
+the decoder module by module. Any other model is searched by its PyTorch code.
 """
 
 from collections.abc import Iterator
@@ -20,13 +20,12 @@ from heed.model.dropout import Dropout
 from heed.model.embedding import SharedEmbedding
 from heed.model.feedforward import FeedForward
 from heed.model.int8 import Int8Embedding, Int8Linear
-from heed.model.interface import SequenceModel
+from heed.model.interface import Searchable, SequenceModel
 from heed.model.layers import DecoderLayer, Residual
 from heed.model.positions import LearnedPositions, SinusoidalPositions
 from heed.model.transformer import Transformer
 
-# Every field of ModelConfig with what C implements of it; ... means any value. A field that is missing here is not
-# implemented, whatever its value.
+# Every field of ModelConfig, with the values that C implements; ... means any. A field missing here is not implemented.
 _CONFIG: dict[str, Any] = {
     "encoder_layers": ...,  # the encoder is PyTorch's
     "decoder_layers": ...,
@@ -42,8 +41,8 @@ _CONFIG: dict[str, Any] = {
     "kind": ("transformer",),
 }
 
-# Every kind of module there may be in the decoder, with the parts it has. A module of another kind, or with another
-# part, parameter, hook or forward method, is not implemented.
+# Every class of module that the decoder may have, with the names of its parts. A module of another class, or with
+# another part, a hook or its own forward method, is not implemented.
 _MODULES: dict[type[nn.Module], set[str]] = {
     nn.ModuleList: set(),  # any number of layers
     DecoderLayer: {
@@ -67,7 +66,7 @@ _MODULES: dict[type[nn.Module], set[str]] = {
 
 
 def reason_not_compiled(model: nn.Module) -> str | None:
-    """Return why the C code cannot decode with this model; None: it can."""
+    """Return why C cannot decode with this model; None: it can."""
     if type(model) is not Transformer:
         return f"it is a {type(model).__name__}, not a Transformer"
     for field in fields(model.config):
@@ -86,22 +85,22 @@ def reason_not_compiled(model: nn.Module) -> str | None:
 
 
 class Snapshot:
-    """A model as it was, to see whether it has been changed, converted or replaced since.
+    """A fingerprint of a model, to detect whether it has been changed, converted or replaced since.
 
-    Every call to translate asks, so the question takes microseconds: nothing is walked twice.
+    Every call to translate compares it, so that must take microseconds: the modules are walked only once, here.
     """
 
     def __init__(self, model: nn.Module) -> None:
         modules = list(model.modules())
         self._model = model
-        # Replaced parts and weights change a table's values; hooks and forward methods of its own change a length.
+        # Replacing a part or a weight changes a table's values; a hook or a new forward method changes a length.
         self._tables = [table for one in modules for table in (one._modules, one._parameters)]
         self._sized = [table for one in modules for table in (vars(one), one._forward_hooks, one._forward_pre_hooks)]
         self._weights = list(model.parameters())
         self._versioned = [weight for weight in self._weights if not weight.is_inference()]
         self._state = self._read()
 
-    def is_of(self, model: nn.Module) -> bool:
+    def matches(self, model: nn.Module) -> bool:
         """Return whether this is the same model, unchanged."""
         return self._model is model and self._read() == self._state
 
@@ -117,40 +116,42 @@ class Snapshot:
 
 
 def _decoding_parts(model: Transformer) -> Iterator[tuple[str, nn.Module]]:
+    """Yield the name and module of every part that a step of search runs."""
     for part in ("decoder", "decoder_norm", "embedding", "target_positions"):
         for name, module in getattr(model, part).named_modules():
             yield f"{part}.{name}".rstrip("."), module
 
 
 def _fault(module: nn.Module) -> str | None:
-    """Return what of a module the C code does not know."""
+    """Return what C does not implement of a module; None: it implements all of it."""
     known = _MODULES.get(type(module))
     if known is None:
         return f"a {type(module).__name__} is not implemented in C"
     hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks)
     if any(hooks) or "forward" in vars(module):
-        return "it has a hook or a forward method of its own"
+        return "it has a hook or its own forward method"
     parts = {name for group in (module._modules, module._parameters, module._buffers) for name in group}
-    if odd := parts - known if type(module) is not nn.ModuleList else set():
-        return f"{sorted(odd)[0]} is not implemented in C"
+    if unknown := parts - known if type(module) is not nn.ModuleList else set():
+        return f"{sorted(unknown)[0]} is not implemented in C"
     if isinstance(module, SelfAttention | CrossAttention):
         biased = [name for name in ("w_q", "w_k", "w_v", "w_o") if getattr(module, name).bias is not None]
         return f"a bias in {biased[0]} is not implemented in C" if biased else None
     return None
 
 
-class CompiledTransformer:
-    """A model that searches through C. It copies the weights: changing the model afterwards does not change it."""
+class CompiledTransformer(Searchable):
+    """A model whose decoder runs in C. It copies the weights: changing the model afterwards does not change it."""
 
     @torch.inference_mode()
     def __init__(self, model: SequenceModel) -> None:
-        """
+        """Copy the weights of a model into the layout that C reads.
+
         Raises:
-            ValueError: `reason_not_compiled` has a reason.
+            ValueError: `reason_not_compiled` returns a reason.
         """
         if reason := reason_not_compiled(model):
-            raise ValueError(f"not a model for the C decoder: {reason}")
-        assert isinstance(model, Transformer)  # there would be a reason
+            raise ValueError(f"the C decoder does not implement this model: {reason}")
+        assert isinstance(model, Transformer)  # checked by `reason_not_compiled`
         self._model = model
         self._embedded_VD = model.embedding(torch.arange(model.vocabulary.size))
         embedding = model.embedding
@@ -162,37 +163,35 @@ class CompiledTransformer:
         self._decoder = CompiledDecoder(layers, logits_DV, last_norm, model.config.h)
 
     def start(self, src_BS: Tensor) -> DecoderState:
-        """Encode source sentences for a search, which then calls `step`."""
         return self._model.start(src_BS)
 
     def step(self, ids_BW: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
-        """Return logits_BWV of what follows the newest token of each hypothesis, and the state after it."""
         position, n_slots = state.position, state.cache.n_slots
         state = state.extended(ids_BW.size(1))
         x_BWD = F.embedding(ids_BW, self._embedded_VD) + self._model.target_positions.table(position + 1)[position]
-        layers = [(*own, *source) for own, source in zip(state.cache.layers, state.source.layers, strict=True)]
-        return self._decoder(x_BWD, layers, n_slots, state.sees_BWM, state.source.mask_B1S), state
+        layers = [(*target, *source) for target, source in zip(state.cache.layers, state.source.layers, strict=True)]
+        return self._decoder(x_BWD, layers, n_slots, state.mask_BWM, state.source.mask_B1S), state
 
 
 def _layer_weights(layer: DecoderLayer) -> DecoderLayerWeights:
-    own, cross, feed_forward = layer.self_attention, layer.cross_attention, layer.feed_forward
+    attention, cross, feed_forward = layer.self_attention, layer.cross_attention, layer.feed_forward
     return DecoderLayerWeights(
-        own_qkv=_weight(own.w_q, own.w_k, own.w_v),
-        own_out=_weight(own.w_o),
+        self_qkv=_weight(attention.w_q, attention.w_k, attention.w_v),
+        self_out=_weight(attention.w_o),
         cross_q=_weight(cross.w_q),
         cross_out=_weight(cross.w_o),
         w_1=_weight(feed_forward.w_1),
         w_2=_weight(feed_forward.w_2),
         b_1=feed_forward.w_1.bias,
         b_2=feed_forward.w_2.bias,
-        own_norm=layer.self_attention_residual.norm,
+        self_norm=layer.self_attention_residual.norm,
         cross_norm=layer.cross_attention_residual.norm,
         feed_forward_norm=layer.feed_forward_residual.norm,
     )
 
 
 def _weight(*linears: nn.Module) -> Weight:
-    """Return the weights of linear layers as one matrix d_in x d_out."""
+    """Return the weights of linear layers, concatenated into one matrix d_in x d_out."""
     if all(isinstance(linear, Int8Linear) for linear in linears):
         codes_OI, scale_O = (torch.cat([getattr(one, name) for one in linears]) for name in ("codes_OI", "scale_O"))
         return Int8Weight(codes_OI, scale_O)

@@ -1,11 +1,11 @@
 """Section 5.4: residual dropout, with masks that are a pure function of a few numbers.
 
-Whether an element is dropped follows from the run's seed, the step, the pair of sentences, the position in the
-sentence, the sub-layer and the column: nothing is drawn in order. So the same elements are dropped however a batch is
-spread over micro-batches, threads and processes, with the C kernels and without; and there is no random state to save.
+Whether an element is dropped is a function of the run's seed, the step, the pair, the position in the sentence, the
+sub-layer and the column: nothing is drawn in order. So the same elements are dropped however a batch is spread over
+micro-batches, threads and processes, with and without the C kernels, and there is no random state to save.
 
-Each sentence pair has a seed of 64 random bits, each position another one made from it, and each sub-layer adds its
-number. From there on a hash of seed and column decides (`keep_mask`, or the same in `kernels/residual.c`).
+Each pair has a seed of 64 random bits. The seed of a position is derived from it, and each sub-layer adds its number.
+A hash of that seed and the column then decides (`keep_mask`, and the same in `kernels/residual.c`).
 """
 
 from typing import Any, Literal
@@ -26,7 +26,7 @@ _SITES_PER_LAYER = 64  # more than any layer has
 
 
 def pair_seeds(seed: int, step: int, pair_B: Tensor) -> Tensor:
-    """Return seeds_B: of each pair of the corpus, at this step of a run with this seed."""
+    """Return seeds_B, the seed of each pair of the corpus at this step of a run with this seed."""
     (state,) = np.random.SeedSequence((seed, step)).generate_state(1, np.uint64).view(np.int64)
     return _mix(pair_B * _GOLDEN + int(state))
 
@@ -42,34 +42,34 @@ def hash_unit(seed: Tensor) -> Tensor:
 
 
 def random_seeds(n: int, device: torch.device) -> Tensor:
-    """Return n seeds drawn by PyTorch's own generator, for a model that is called without any."""
+    """Return n seeds drawn by PyTorch's generator, for a model that is called without seeds."""
     return torch.randint(-(1 << 63), (1 << 63) - 1, (n,), dtype=torch.int64).to(device)
 
 
 def position_seeds(pair_seed: Tensor, position: Tensor, side: Side) -> Tensor:
-    """Return the seed of each position, from its pair's seed and its number in the sentence."""
+    """Return the seed of each position, from its pair's seed and its index in the sentence."""
     return _mix(pair_seed + (2 * position + (1 if side == "source" else 2)) * _GOLDEN)
 
 
 def layer_seeds(position_seed: Tensor | None, layer: int) -> Tensor | None:
-    """Return the seeds that layer number `layer` of a stack uses; a stack's input is layer 0."""
+    """Return the seeds for layer number `layer` of a stack, whose input is layer 0."""
     return None if position_seed is None else position_seed + _wrapped(layer * _SITES_PER_LAYER * _GOLDEN)
 
 
 def _mix(z: Tensor) -> Tensor:
-    """SplitMix64's output function (Steele, Lea, Flood 2014)."""
+    """Apply SplitMix64's output function (Steele, Lea, Flood 2014)."""
     z = (z ^ _shifted(z, 30)) * (0xBF58476D1CE4E5B9 - (1 << 64))
     z = (z ^ _shifted(z, 27)) * (0x94D049BB133111EB - (1 << 64))
     return z ^ _shifted(z, 31)
 
 
 def _shifted(z: Tensor, n: int) -> Tensor:
-    """z >> n without copies of the sign."""
+    """Return z >> n as for an unsigned number."""
     return (z >> n) & ((1 << (torch.iinfo(z.dtype).bits - n)) - 1)
 
 
 def _wrapped(n: int) -> int:
-    """n modulo 2⁶⁴ as a signed number."""
+    """Return n modulo 2⁶⁴ as a signed number."""
     return (n + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
@@ -92,9 +92,9 @@ def keep_mask(seeds: Tensor, site: int, d: int, dropped: int) -> Tensor:
 
 
 class Dropout(nn.Module):
-    """In training, each element is zero with probability p, and the rest are scaled up to make up for it.
+    """Set each element to zero with probability p in training, and scale the others by 1 / (1 - p).
 
-    `site` is the number of this dropout within its layer.
+    `site` is the index of this dropout within its layer.
     """
 
     def __init__(self, p: float, site: int = 0) -> None:
@@ -102,10 +102,10 @@ class Dropout(nn.Module):
         self.p, self.site = p, site
 
     def forward(self, x: Tensor, seeds: Tensor | None) -> Tensor:
-        """Drop elements of x by the seeds of its rows; without seeds, none."""
+        """Drop elements of x according to the seeds of its rows; without seeds, drop none."""
         if not self.training or self.p == 0 or seeds is None:
             return x
-        if residual.is_for(x):
+        if residual.supports(x):
             return residual.dropout(x, Mask(seeds, self.site, self.p))
         dropped = round(self.p * PROBABILITY_LEVELS)
         keep, scale = (
@@ -119,7 +119,7 @@ class Dropout(nn.Module):
 
 
 class _Masked(torch.autograd.Function):
-    """x · keep · scale, keeping a byte per element for the backward pass."""
+    """Multiply x · keep · scale, saving one byte per element for the backward pass."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, keep: Tensor, scale: float) -> Tensor:

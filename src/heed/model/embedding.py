@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 
 class SharedEmbedding(nn.Module):
-    """One matrix three ways: source embedding, target embedding, and the projection before the softmax.
+    """One matrix used three times: source embedding, target embedding, and projection before the softmax.
 
-    With two vocabularies there are two of these: one for the source, and one two ways.
+    With two vocabularies there are two of these: one for the source, and one used twice for the target.
     """
 
     def __init__(self, n_tokens: int, d_model: int, pad: int) -> None:
@@ -21,10 +21,10 @@ class SharedEmbedding(nn.Module):
         nn.init.normal_(self.weight, std=d_model**-0.5)
 
     def forward(self, ids_BL: Tensor) -> Tensor:
-        """Return embeddings times √d_model. Padding is the zero vector, hence so is the start of decoding."""
+        """Return the embeddings times √d_model. Padding, and so the start of decoding, is the zero vector."""
         x_BLD = F.embedding(ids_BL, self.weight) * self.scale
         return x_BLD.masked_fill(ids_BL.eq(self.pad).unsqueeze(-1), 0.0)
 
     def logits(self, x_BLD: Tensor) -> Tensor:
-        """Linear transformation before the softmax, without bias: logits_BLV."""
+        """Return logits_BLV: the linear transformation before the softmax, without bias."""
         return F.linear(x_BLD, self.weight)

@@ -6,7 +6,7 @@ from heed.model.fused import linear_relu
 
 
 class FeedForward(nn.Module):
-    """Equation (2): FFN(x) = max(0, x W₁ + b₁) W₂ + b₂, the same at every position."""
+    """Equation (2): FFN(x) = max(0, x W₁ + b₁) W₂ + b₂, applied to every position."""
 
     def __init__(self, d_model: int, d_ff: int) -> None:
         super().__init__()

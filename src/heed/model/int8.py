@@ -1,7 +1,7 @@
-"""Quantised weights: 8 bits, a quarter of the memory to read, several products in one instruction; a little less exact.
+"""Quantised models: 8-bit weights are a quarter of the memory to read, and slightly less accurate.
 
-Each row of a weight matrix has a scale of its own, and so has each row of numbers it is multiplied with, computed on
-the fly: a translation does not depend on its neighbours in a batch.
+Each row of a weight matrix has its own scale. So has each row of activations, computed on the fly: a translation does
+not depend on the other sentences of its batch.
 """
 
 import copy
@@ -25,10 +25,10 @@ _TINY = 1e-30  # a row's largest number; anything smaller would make 127 / x ove
 
 
 def check_int8(models: Sequence[SequenceModel] = ()) -> None:
-    """Refuse 8 bits where nothing can multiply them.
+    """Check that these models can be quantised here.
 
     Raises:
-        ConfigError: there are no C kernels, or one of the models is no Transformer.
+        ConfigError: there are no C kernels, or one of the models is not a Transformer.
     """
     for model in models:
         as_transformer(model, _OPTION)
@@ -37,43 +37,46 @@ def check_int8(models: Sequence[SequenceModel] = ()) -> None:
     if os.environ.get("HEED_KERNELS") == "off":
         reason, remedy = "HEED_KERNELS=off is set", "unset it"
     else:
-        reason, remedy = "there is no C compiler that can make them", "install one, such as gcc"
+        reason, remedy = "there is no C compiler that can build them", "install one, such as gcc"
     raise ConfigError(
         f"8-bit weights with torch need heed's C kernels, but {reason}; {remedy}, leave out --int8 (int8=True), or use "
-        "--engine ctranslate2, which has 8-bit products of its own"
+        "--engine ctranslate2, which has its own 8-bit kernels"
     )
 
 
 class Int8Linear(nn.Module):
-    """x · weightᵀ + bias, with the weight quantised once and x each time."""
+    """Compute x · weightᵀ + bias in 8 bits: the weight is quantised once, x at each call."""
 
     def __init__(self, weight_OI: Tensor, bias_O: Tensor | None = None) -> None:
-        """
+        """Quantise a weight.
+
         Raises:
-            ConfigError: there are no kernels for such weights.
+            ConfigError: there are no kernels, or the weight is not float32 on the CPU.
         """
         check_int8()
         if kernels(weight_OI) is None:
             raise ConfigError(
-                f"8-bit weights are made of float32 ones on the processor; these are {weight_OI.dtype} on "
+                f"only float32 weights on the CPU can be quantised to 8 bits; these are {weight_OI.dtype} on "
                 f"{weight_OI.device}; convert the model back, or leave out --int8 (int8=True)"
             )
         super().__init__()
         self.scale_O = weight_OI.detach().abs().amax(1).clamp_min_(_TINY).div_(_INT8_MAX)
         self.codes_OI = (weight_OI.detach() / self.scale_O.unsqueeze(1)).round_().to(torch.int8)
-        self.bias = None if bias_O is None else bias_O.detach().clone()  # the model's own may be converted or freed
+        self.bias = (
+            None if bias_O is None else bias_O.detach().clone()
+        )  # a copy: the model's bias may be converted or freed
 
     @cached_property
     def _packed(self) -> int8.Int8Weight:
         return int8.Int8Weight(self.codes_OI, self.scale_O)
 
     def forward(self, x: Tensor) -> Tensor:
-        y_RO = int8.int8_product(x.flatten(0, -2), self._packed, self.bias)
+        y_RO = int8.int8_linear(x.flatten(0, -2), self._packed, self.bias)
         return y_RO.view(*x.shape[:-1], y_RO.size(1))
 
 
 class Int8Embedding(SharedEmbedding):
-    """The embedding of a model, with a quantised projection before the softmax."""
+    """A model's embedding with a quantised projection before the softmax."""
 
     def __init__(self, embedding: SharedEmbedding) -> None:
         nn.Module.__init__(self)
@@ -90,9 +93,9 @@ def quantized(model: SequenceModel) -> Transformer:
     """Return a copy of the model with 8-bit weights in all its matrix products.
 
     Raises:
-        ConfigError: there are no C kernels, or the model is of another kind.
+        ConfigError: there are no C kernels, or the model is not a Transformer.
     """
-    shared = {id(one): one for one in model.parameters()}  # what is not quantised
+    shared = {id(one): one for one in model.parameters()}  # the copy shares what is not quantised
     copied = copy.deepcopy(as_transformer(model, _OPTION), shared)
     linears = [name for name, module in copied.named_modules() if isinstance(module, nn.Linear)]
     for name in linears:

@@ -1,13 +1,13 @@
-"""What training, checkpoints, validation and search need of a model.
+"""The interface between models and the rest: training, checkpoints, validation and search.
 
-A model of another kind is one file beside `transformer.py` with a class like this, a line in `build.py`, and its name
-in `ModelConfig.kind`.
+A new kind of model is a subclass of `SequenceModel` in a file of this package, a line in `build.py`, and a name in
+`ModelConfig.kind`.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 import torch
@@ -21,17 +21,39 @@ from heed.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Block:
-    """A part of a model that FSDP gathers by itself whenever it is called."""
+    """A part of a model that FSDP gathers whenever it is called."""
 
     module: nn.Module
-    methods: tuple[str, ...] = ()  # that call it, besides `forward`
+    methods: tuple[str, ...] = ()  # its entry points besides `forward`
 
 
-class SequenceModel(nn.Module, ABC):
-    """Source ids and target ids in, a hidden vector for each target position out; logits are hidden · weightᵀ.
+class SearchState(Protocol):
+    """The state of a search: B sentences with W hypotheses each.
 
-    It has as many layers as its config says. What it says of a sentence depends on neither padding nor the other
-    sentences of a batch.
+    Neither `select` nor a model's `step` may change a state: the search may use it again.
+    """
+
+    def select(self, sentences_B: Tensor, parents_BW: Tensor) -> Self:
+        """Return the state of these sentences, where hypothesis w continues the old hypothesis `parents_BW[b, w]`."""
+
+
+class Searchable(ABC):
+    """A model that decodes one token of each hypothesis at a time."""
+
+    @abstractmethod
+    def start(self, src_BS: Tensor) -> SearchState:
+        """Encode source sentences for a search, and return a state with one hypothesis each."""
+
+    @abstractmethod
+    def step(self, ids_BW: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """Return logits_BWV of what follows the newest token of each hypothesis, and the state after that token."""
+
+
+class SequenceModel(nn.Module, Searchable):
+    """A model that computes a hidden vector for each target position; logits are hidden · weightᵀ.
+
+    It has as many layers as its config says. Its output for a sentence depends neither on padding nor on the other
+    sentences of the batch.
     """
 
     def __init__(self, config: ModelConfig, vocabulary: Vocabulary) -> None:
@@ -41,7 +63,7 @@ class SequenceModel(nn.Module, ABC):
     @property
     @abstractmethod
     def output_weight(self) -> Tensor:
-        """weight_VD, before the softmax."""
+        """weight_VD of the projection before the softmax."""
 
     @property
     def device(self) -> torch.device:
@@ -49,7 +71,7 @@ class SequenceModel(nn.Module, ABC):
 
     @property
     def target_limit(self) -> int | None:
-        """The number of target positions there are; None: there is no last one."""
+        """The maximum number of target positions; None: there is no maximum."""
         return None
 
     # --- training -----------------------------------------------------------------------------------------
@@ -58,55 +80,43 @@ class SequenceModel(nn.Module, ABC):
     def hidden(self, src_BS: Tensor, tgt_in_BT: Tensor, real_BT: Tensor, seed_B: Tensor | None = None) -> Tensor:
         """Return hidden_ND of the real target positions.
 
-        `tgt_in` is the target shifted right, beginning with the start token. `seed` is that of each pair's dropout
-        (`dropout.py`); without it, PyTorch's generator makes some.
+        `tgt_in` is the target shifted right, beginning with the start token. `seed_B` are the dropout seeds of the
+        pairs (`dropout.py`); without them, PyTorch's generator draws some.
         """
 
     def blocks(self) -> Sequence[Block]:
-        """Return the parts to keep in shards, one inside another before it; what is left is a part of its own."""
+        """Return the parts that FSDP shards separately, inner parts before outer ones; the rest is one more part."""
         return []
 
     def compile_layers(self) -> None:
-        """Put every block through torch.compile."""
+        """Compile every block with torch.compile."""
         for block in self.blocks():
             block.module.compile(dynamic=True)
 
-    # --- scoring and search -------------------------------------------------------------------------------
+    # --- scoring ------------------------------------------------------------------------------------------
 
     def forward(self, src_BS: Tensor, tgt_in_BT: Tensor) -> Tensor:
         """Return logits_BTV of a whole batch."""
         hidden_ND = self.hidden(src_BS, tgt_in_BT, torch.ones_like(tgt_in_BT, dtype=torch.bool))
         return F.linear(hidden_ND, self.output_weight).view(*tgt_in_BT.shape, -1)
 
-    @abstractmethod
-    def start(self, src_BS: Tensor) -> Any:
-        """Encode source sentences for a search: return a state for `step`, of one hypothesis each.
-
-        Its method `select(sentences_B, parents_BW)` returns the state of these sentences, hypothesis w continuing
-        the old hypothesis `parents_BW[b, w]`. Neither `select` nor `step` may change a state: it may be used again.
-        """
-
-    @abstractmethod
-    def step(self, ids_BW: Tensor, state: Any) -> tuple[Tensor, Any]:
-        """Return logits_BWV of what follows the newest token of each hypothesis, and the state after it."""
-
     # --- size, from the config alone ----------------------------------------------------------------------
 
     @staticmethod
     @abstractmethod
     def count_parameters(config: ModelConfig, vocabulary: Vocabulary) -> int:
-        """Return how many trainable numbers such a model has, without building one."""
+        """Return the number of parameters of such a model, without building it."""
 
     @staticmethod
     @abstractmethod
     def kept_floats(config: ModelConfig, length: int) -> int:
-        """Return how many numbers are kept for the backward pass: for one source position and one target position, in
-        sentences of this length."""
+        """Return how many floats are kept for the backward pass per source and target position, in sentences of this
+        length."""
 
     @staticmethod
     @abstractmethod
     def update_operations(
         config: ModelConfig, vocabulary: Vocabulary, sources: NDArray[np.int64], targets: NDArray[np.int64]
     ) -> int:
-        """Return how many multiplications and additions an update's matrix products take, for pairs of these lengths:
-        forward once, and backward twice as many."""
+        """Return the multiplications and additions in the matrix products of an update, for pairs of these lengths:
+        those of the forward pass, and twice as many backward."""

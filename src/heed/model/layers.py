@@ -1,7 +1,7 @@
 """Section 3.1 and figure 1: the layers of the encoder and of the decoder.
 
-Positions come padded (x_BLD) or packed end to end (x_ND); a layer does not care. How to attend is an argument, and so
-are the seeds of dropout, one for each position (`dropout.py`).
+Positions are padded (x_BLD) or packed end to end (x_ND); layers work on both. How to attend is an argument, and so are
+the dropout seeds, one per position (`dropout.py`).
 """
 
 from collections.abc import Callable
@@ -18,9 +18,9 @@ Norm = Literal["post", "pre"]
 
 
 class Residual(nn.Module):
-    """What stands around every sub-layer: LayerNorm(x + Dropout(Sublayer(x))), "post" as published.
+    """The residual connection around a sub-layer: LayerNorm(x + Dropout(Sublayer(x))), "post" as published.
 
-    "pre" is x + Dropout(Sublayer(LayerNorm(x))); a stack of such layers ends in a LayerNorm of its own.
+    "pre" is x + Dropout(Sublayer(LayerNorm(x))); a stack of such layers ends with one more LayerNorm.
     """
 
     def __init__(self, d_model: int, dropout: float, norm: Norm, site: int) -> None:
@@ -36,7 +36,7 @@ class Residual(nn.Module):
 
 
 class EncoderLayer(nn.Module):
-    """Self-attention, then feed-forward."""
+    """A layer of the encoder: self-attention, then feed-forward."""
 
     def __init__(self, d_model: int, d_ff: int, h: int, d_k: int, d_v: int, dropout: float, norm: Norm) -> None:
         super().__init__()
@@ -46,14 +46,14 @@ class EncoderLayer(nn.Module):
         self.feed_forward_residual = Residual(d_model, dropout, norm, site=1)
 
     def forward(self, x: Tensor, attend: Attend, seed: Tensor | None = None) -> Tensor:
-        own = self.self_attention
-        x = self.self_attention_residual(x, lambda x: own(x, own.keys_values(x), attend), seed)
+        attention = self.self_attention
+        x = self.self_attention_residual(x, lambda x: attention(x, attention.keys_values(x), attend), seed)
         x = self.feed_forward_residual(x, self.feed_forward, seed)
         return x
 
 
 class DecoderLayer(nn.Module):
-    """Masked self-attention, attention over the encoder's output, then feed-forward."""
+    """A layer of the decoder: masked self-attention, attention over the encoder output, then feed-forward."""
 
     def __init__(self, d_model: int, d_ff: int, h: int, d_k: int, d_v: int, dropout: float, norm: Norm) -> None:
         super().__init__()
@@ -72,8 +72,8 @@ class DecoderLayer(nn.Module):
         attend_encoder: Attend,
         seed: Tensor | None = None,
     ) -> Tensor:
-        own, cross = self.self_attention, self.cross_attention
-        x = self.self_attention_residual(x, lambda x: own(x, own.keys_values(x), attend), seed)
+        attention, cross = self.self_attention, self.cross_attention
+        x = self.self_attention_residual(x, lambda x: attention(x, attention.keys_values(x), attend), seed)
         x = self.cross_attention_residual(x, lambda x: cross(x, encoder_keys_values, attend_encoder), seed)
         x = self.feed_forward_residual(x, self.feed_forward, seed)
         return x

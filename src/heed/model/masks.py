@@ -1,15 +1,15 @@
-"""Who may attend to whom. True means "may attend"."""
+"""Masks of attention. True means "may attend"."""
 
 import torch
 from torch import Tensor
 
 
 def padding_mask(ids_BM: Tensor, pad: int) -> Tensor | None:
-    """Return may_attend_B11M, which hides padding; None when there is none."""
+    """Return may_attend_B11M, which is False for padding; None: there is no padding."""
     may_attend_BM = ids_BM.ne(pad)
     return None if bool(may_attend_BM.all()) else may_attend_BM[:, None, None, :]
 
 
 def causal_mask(n: int, device: torch.device | None = None) -> Tensor:
-    """Section 3.2.3: no position attends to a later one. may_attend_11LL"""
+    """Return may_attend_11LL of section 3.2.3: no position attends to a later one."""
     return torch.ones(n, n, dtype=torch.bool, device=device).tril()[None, None]

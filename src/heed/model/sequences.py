@@ -1,7 +1,7 @@
 """The sentences of a batch as the model reads them: padded to one length, or packed end to end.
 
-Both kinds say the same things: which ids, at which positions, how their positions attend to each other and to another
-batch, and which seeds dropout has. So one encoder and one decoder serve both; `cache.py` has a third kind, for search.
+Both have the same interface: ids, positions, how positions attend to each other and to the source, and dropout seeds.
+So one encoder and one decoder serve both. `cache.py` has a third kind, for search.
 """
 
 from dataclasses import dataclass
@@ -18,42 +18,42 @@ from heed.model.masks import causal_mask, padding_mask
 
 
 class Sequences(Protocol):
-    """What encoder and decoder need to know of a batch."""
+    """The sentences of a batch, as encoder and decoder need them."""
 
     @property
     def ids(self) -> Tensor:
-        """ids_BL, or ids_N of packed sentences."""
+        """ids_BL of padded sentences, or ids_N of packed ones."""
 
     @property
     def position(self) -> Tensor:
-        """The number of each position in its sentence, in a shape that broadcasts to that of `ids`."""
+        """The index of each position in its sentence, in a shape that broadcasts to that of `ids`."""
 
     @property
     def n_positions(self) -> int:
-        """Positions of the longest sentence."""
+        """The length of the longest sentence."""
 
     def attend_self(self, layer: int, causal: bool, captured: list[Tensor] | None) -> Attend:
-        """How positions attend to each other in this layer; `causal`: to no later one (section 3.2.3)."""
+        """Return how positions attend to each other in this layer; `causal`: to no later one (section 3.2.3)."""
 
     def attend_to(self, encoded: "Encoded", captured: list[Tensor] | None) -> Attend:
-        """How positions attend to those of the source sentences."""
+        """Return how positions attend to those of the source sentences."""
 
     def seeds(self, seed_B: Tensor | None, side: Side) -> Tensor:
-        """The seed of dropout of each position, from that of each pair, or else from PyTorch's generator."""
+        """Return the dropout seed of each position, derived from its pair's, or else from PyTorch's generator."""
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """What goes from the encoder to the decoder: its output as keys and values of each decoder layer."""
+    """The encoder output, as keys and values of each decoder layer."""
 
-    keys_values: list[tuple[Tensor, Tensor]]  # of each head: k_BHSK, v_BHSC, or k_HMK, v_HMC of packed sentences
-    mask_B11S: Tensor | None = None  # of padded sentences: which positions may be attended to; None: all
+    keys_values: list[tuple[Tensor, Tensor]]  # k_BHSK, v_BHSC of padded sentences; k_HMK, v_HMC of packed ones
+    mask_B11S: Tensor | None = None  # of padded sentences: the positions that may be attended to; None: all
     lengths_B: Tensor | None = None  # of packed sentences
 
 
 @dataclass(frozen=True)
 class Padded:
-    """Sentences one below the other, the short ones filled up: any device, any kind of attention."""
+    """Sentences padded to one length, for any device and any kind of attention."""
 
     ids: Tensor  # ids_BL
     pad: int
@@ -68,11 +68,11 @@ class Padded:
 
     @cached_property
     def not_padding(self) -> Tensor | None:
-        """may_attend_B11L: which positions are no padding; None: all."""
+        """may_attend_B11L, which is False for padding; None: there is no padding."""
         return padding_mask(self.ids, self.pad)
 
     def attend_self(self, layer: int, causal: bool, captured: list[Tensor] | None) -> Attend:
-        # Later positions are masked, so no real position sees the padding behind its sentence.
+        # Padding follows the sentence, so the causal mask hides it from every real position.
         mask = causal_mask(self.ids.size(1), self.ids.device) if causal else self.not_padding
         return fused(mask) if captured is None else explicit(mask, captured)
 
@@ -80,7 +80,7 @@ class Padded:
         return fused(encoded.mask_B11S) if captured is None else explicit(encoded.mask_B11S, captured)
 
     def encoded(self, keys_values: list[tuple[Tensor, Tensor]]) -> Encoded:
-        """These sentences after the encoder."""
+        """Return the encoder output for these sentences."""
         return Encoded(keys_values, self.not_padding)
 
     def seeds(self, seed_B: Tensor | None, side: Side) -> Tensor:
@@ -91,7 +91,7 @@ class Padded:
 
 @dataclass(frozen=True)
 class Packed:
-    """Sentences end to end, without padding: less to compute, where the C kernel for it applies."""
+    """Sentences end to end without padding, for the C kernel: less to compute."""
 
     ids: Tensor  # ids_N
     position: Tensor  # position_N
@@ -99,7 +99,7 @@ class Packed:
 
     @classmethod
     def of(cls, ids_BL: Tensor, real_BL: Tensor) -> "Packed":
-        """Pack the positions that are real."""
+        """Pack the real positions."""
         position_BL = torch.arange(ids_BL.size(1), device=ids_BL.device).expand_as(ids_BL)
         return cls(ids_BL[real_BL], position_BL[real_BL], real_BL.sum(1))
 
@@ -115,11 +115,11 @@ class Packed:
         return partial(varlen_attention, lengths=self._own_lengths[causal])
 
     def attend_to(self, encoded: Encoded, captured: list[Tensor] | None) -> Attend:
-        assert encoded.lengths_B is not None  # of packed sentences, as these are
+        assert encoded.lengths_B is not None  # the source is packed, too
         return partial(varlen_attention, lengths=SequenceLengths(self.lengths_B, encoded.lengths_B))
 
     def encoded(self, keys_values: list[tuple[Tensor, Tensor]]) -> Encoded:
-        """These sentences after the encoder."""
+        """Return the encoder output for these sentences."""
         return Encoded(keys_values, lengths_B=self.lengths_B)
 
     def seeds(self, seed_B: Tensor | None, side: Side) -> Tensor:

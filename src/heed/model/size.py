@@ -1,15 +1,15 @@
-"""How large a Transformer is, from its config alone: the parameters of Table 3, the memory and work of an update."""
+"""The size of a Transformer, from its config alone: parameters (Table 3), and memory and operations of an update."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heed.config import ModelConfig
-from heed.kernels.varlen import LANES, MAX_POSITIONS
+from heed.kernels.varlen import MAX_POSITIONS, MAX_VECTOR_WIDTH
 from heed.vocabulary import Vocabulary
 
 
 def count_parameters(config: ModelConfig, vocabulary: Vocabulary) -> int:
-    """Trainable numbers, counted from the paper's formulas rather than from the built model."""
+    """Return the number of parameters, from the paper's formulas rather than from a model."""
     d, ff = config.d_model, config.d_ff
     attention = config.h * (2 * d * config.key_size + 2 * d * config.value_size)  # W_q, W_k; W_v, W_o
     feed_forward = d * ff + ff + ff * d + d
@@ -23,12 +23,12 @@ def count_parameters(config: ModelConfig, vocabulary: Vocabulary) -> int:
 
 
 def kept_floats(config: ModelConfig, length: int) -> int:
-    """Numbers kept for the backward pass, for one source and one target position of sentences so long."""
+    """Return how many floats are kept for the backward pass per source and target position, at this length."""
     d, a, c = config.d_model, config.h * config.key_size, config.h * config.value_size
-    mask = d // 4 if config.dropout else 0  # one byte each
-    residual = 2 * d + mask  # the sum that is normalised, and what comes of it
-    # PyTorch's kernel, for longer sentences, makes the weights again.
-    weights = config.h * -(-length // LANES) * LANES if length <= MAX_POSITIONS else 0
+    mask = d // 4 if config.dropout else 0  # one byte per element
+    residual = 2 * d + mask  # the input and the output of the norm
+    # For longer sentences PyTorch's kernel is used, which recomputes the weights.
+    weights = config.h * -(-length // MAX_VECTOR_WIDTH) * MAX_VECTOR_WIDTH if length <= MAX_POSITIONS else 0
     attention = 2 * a + 2 * c + weights + residual  # queries, keys, values, context
     feed_forward = config.d_ff + residual
     encoder = config.encoder_layers * (attention + feed_forward)
@@ -39,21 +39,21 @@ def kept_floats(config: ModelConfig, length: int) -> int:
 def update_operations(
     config: ModelConfig, vocabulary: Vocabulary, sources: NDArray[np.int64], targets: NDArray[np.int64]
 ) -> int:
-    """Multiplications and additions of an update's matrix products, for pairs of these lengths: forward once, and
-    backward twice as many.
+    """Return the multiplications and additions in the matrix products of an update, for pairs of these lengths: those
+    of the forward pass, and twice as many backward.
 
-    Padding is not counted, nor are softmax, norms and the optimizer: they are what keeps training from 100 %.
+    Padding, softmax, norms and the optimizer are not counted: they are overhead.
     """
     d, keys, values = config.d_model, config.h * config.key_size, config.h * config.value_size
     project = 2 * d * keys + 2 * d * values  # queries and keys; values and output
     feed_forward = 2 * d * config.d_ff
-    look = keys + values  # one position at another
+    attend = keys + values  # from one position to another
     n_source, n_target = int(sources.sum()), int(targets.sum())
-    encoder = n_source * (project + feed_forward) + int((sources**2).sum()) * look
+    encoder = n_source * (project + feed_forward) + int((sources**2).sum()) * attend
     decoder = (
         n_target * (2 * project - d * (keys + values) + feed_forward)
         + n_source * d * (keys + values)  # the encoder's output as keys and values
-        + int((targets * (targets + 1) // 2 + sources * targets).sum()) * look
+        + int((targets * (targets + 1) // 2 + sources * targets).sum()) * attend
     )
     products = config.encoder_layers * encoder + config.decoder_layers * decoder + n_target * d * vocabulary.size
     return 3 * 2 * products

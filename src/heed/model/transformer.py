@@ -22,7 +22,7 @@ from heed.vocabulary import Vocabulary
 
 @dataclass
 class AttentionWeights:
-    """Every head's weights of the three attentions, one tensor per layer."""
+    """The attention weights of every head, one tensor per layer, for the three kinds of attention."""
 
     encoder: list[Tensor] = field(default_factory=list)  # BHSS
     decoder: list[Tensor] = field(default_factory=list)  # BHTT
@@ -30,7 +30,7 @@ class AttentionWeights:
 
 
 class Transformer(SequenceModel):
-    """Source ids and target ids in, a score for every token of the vocabulary at every target position out."""
+    """The encoder-decoder model of the paper, predicting each target token from the source and the tokens before it."""
 
     def __init__(self, config: ModelConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
@@ -49,13 +49,13 @@ class Transformer(SequenceModel):
         self.embedding = SharedEmbedding(vocabulary.size, d_model, vocabulary.pad)
         if vocabulary.source_size is not None:
             self.own_source_embedding = SharedEmbedding(vocabulary.source_size, d_model, vocabulary.pad)
-        # One more than the longest sentence, for the end symbol.
+        # One more than the longest sentence, for the end token.
         self.source_positions = positions(d_model, config.max_length + 1)
         self.target_positions = positions(d_model, config.max_length + 1)
         self.dropout = Dropout(config.dropout)
         self.encoder = nn.ModuleList(EncoderLayer(*blocks) for _ in range(config.encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(*blocks) for _ in range(config.decoder_layers))
-        # Post-norm layers end in a norm already.
+        # Post-norm layers already end with a norm.
         self.encoder_norm = nn.LayerNorm(d_model, eps=1e-6) if config.norm == "pre" else nn.Identity()
         self.decoder_norm = nn.LayerNorm(d_model, eps=1e-6) if config.norm == "pre" else nn.Identity()
 
@@ -78,7 +78,7 @@ class Transformer(SequenceModel):
     def encode(
         self, src: Padded | Packed, captured: AttentionWeights | None = None, seed_B: Tensor | None = None
     ) -> Encoded:
-        """Run the encoder. `captured` collects attention weights; `seed` is that of each pair's dropout."""
+        """Run the encoder. `captured` collects attention weights; `seed_B` are the dropout seeds of the pairs."""
         seeds = src.seeds(seed_B, "source") if self.training else None
         x = self.source_embedding(src.ids) + self.source_positions(src.position, src.n_positions)
         x = self.dropout(x, seeds)
@@ -97,7 +97,7 @@ class Transformer(SequenceModel):
         captured: AttentionWeights | None = None,
         seed_B: Tensor | None = None,
     ) -> Tensor:
-        """Run the decoder: a hidden vector for each target position, from which the next token is predicted."""
+        """Run the decoder, and return a hidden vector for each target position, which predicts the next token."""
         seeds = tgt.seeds(seed_B, "target") if self.training else None
         x = self.embedding(tgt.ids) + self.target_positions(tgt.position, tgt.n_positions)
         x = self.dropout(x, seeds)
@@ -115,7 +115,7 @@ class Transformer(SequenceModel):
         return self.embedding.logits(hidden_BTD)
 
     def hidden(self, src_BS: Tensor, tgt_in_BT: Tensor, real_BT: Tensor, seed_B: Tensor | None = None) -> Tensor:
-        """Return hidden_ND of the real target positions, without computing padding where that can be avoided."""
+        """Return hidden_ND of the real target positions; sentences are packed where the C kernel allows it."""
         longest = max(src_BS.size(1), tgt_in_BT.size(1))
         if varlen.supports(self.embedding.weight, longest) and not self._layers_are_compiled:
             src, tgt = Packed.of(src_BS, src_BS.ne(self.vocabulary.pad)), Packed.of(tgt_in_BT, real_BT)
@@ -128,17 +128,15 @@ class Transformer(SequenceModel):
         return Padded(ids_BL, self.vocabulary.pad)
 
     def start(self, src_BS: Tensor) -> DecoderState:
-        """Encode source sentences for a search, which then calls `step`."""
         return DecoderState.begin(self.encode(self._padded(src_BS)))
 
     def step(self, ids_BW: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
-        """Return logits_BWV of what follows the newest token of each hypothesis, and the state after it."""
         state = state.extended(ids_BW.size(1))
         hidden_BWD = self.decode(NextTokens(ids_BW, state, self.config.h), state.source.encoded(self.config.h))
         return self.embedding.logits(hidden_BWD), state
 
     def blocks(self) -> Sequence[Block]:
-        # A decoder layer's keys and values are made before the layer is called, so they are gathered by themselves.
+        # A decoder layer's keys and values are computed before the layer is called, so they are gathered separately.
         decoder = cast("list[DecoderLayer]", self.decoder)
         keys_values = [Block(layer.cross_attention, ("keys_values",)) for layer in decoder]
         return [*keys_values, *map(Block, (*self.encoder, *self.decoder))]
@@ -146,18 +144,18 @@ class Transformer(SequenceModel):
     _layers_are_compiled = False
 
     def compile_layers(self) -> None:
-        """Put every layer through torch.compile, which has kernels of its own."""
+        """Compile every layer with torch.compile, which replaces the C kernels."""
         self._layers_are_compiled = True
         for layer in (*self.encoder, *self.decoder):
             layer.compile(dynamic=True)
 
 
 def as_transformer(model: SequenceModel, what: str) -> Transformer:
-    """Return a model that is a Transformer, for what only a Transformer can do.
+    """Return the model as a Transformer, for a feature (`what`) that no other kind has.
 
     Raises:
-        ConfigError: it is of another kind.
+        ConfigError: the model is of another kind.
     """
     if not isinstance(model, Transformer):
-        raise ConfigError(f'{what}: only for model.kind = "transformer", and this model is a "{model.config.kind}"')
+        raise ConfigError(f'{what}: only for model.kind = "transformer", but this model is a "{model.config.kind}"')
     return model
