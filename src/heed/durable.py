@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from heed.errors import CheckpointError, DamageError
-from heed.lock import FolderLock, alone_in
+from heed.lock import FolderLock, exclusive_access
 
 MANIFEST = "manifest.json"
 
@@ -132,7 +132,7 @@ def new_folder(path: Path, replacing: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def new_folder_alone(path: Path, replacing: bool = False) -> Iterator[tuple[Path, FolderLock]]:
+def new_locked_folder(path: Path, replacing: bool = False) -> Iterator[tuple[Path, FolderLock]]:
     """A `new_folder` that takes long to fill, so another process might begin to; and its lock, held.
 
     The lock goes into place with the folder, and is given back if that fails.
@@ -144,7 +144,7 @@ def new_folder_alone(path: Path, replacing: bool = False) -> Iterator[tuple[Path
     lock = None
     try:
         with ExitStack() as stack:
-            with alone_in(path.parent):
+            with exclusive_access(path.parent):
                 if FolderLock.is_held(path.with_name(f".{path.name}.new")):
                     raise CheckpointError(
                         f"{path}: another process is making it; wait until it has ended, or name another folder"

@@ -97,7 +97,7 @@ class FolderLock:
 
 
 @contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
+def exclusive_access(folder: Path) -> Iterator[None]:
     """For an instant: no two processes are in such a block of the same folder at once. Leaves no file in it.
 
     Where a folder cannot be locked, it does nothing.

@@ -151,7 +151,7 @@ class RunFolder:
         write_checkpoint(self.step_path(step), tensors, {"step": step, **info, **self._fingerprint()})
         verify_checkpoint(self.step_path(step))
 
-    def set_aside(self, step: int) -> None:
+    def quarantine(self, step: int) -> None:
         """Get a damaged checkpoint out of the way, for people to look at."""
         path = self.step_path(step)
         aside = path.with_name(f"damaged-{path.name}")

@@ -11,8 +11,8 @@ from fcntl import ioctl
 
 import pytest
 
-from heed.training.begin import few_pairs
 from heed.training.log import Log
+from heed.training.setup import few_pairs
 from heed.training.step import StepResult
 from heed.wording import counted, perplexity
 

@@ -14,7 +14,7 @@ from heed.config import Config, ModelConfig, TrainConfig, build_config, tiny
 from heed.kernels.library import library
 from heed.kernels.varlen import MAX_POSITIONS
 from heed.model.size import kept_floats
-from heed.training.memory import fitting, predicted_peak
+from heed.training.memory import fit_micro_batches, predicted_peak
 from tests.cli.conftest import COMMAND, ENVIRONMENT, write_lines
 
 
@@ -151,10 +151,10 @@ def test_kept_floats_are_what_autograd_keeps(threads: int) -> None:
 
 def test_the_smallest_portion_holds_the_longest_sentence() -> None:
     config = tiny()
-    fitted = fitting(config, 3_000_000, 8000, 1, at_start=10**8, free=1)
+    fitted = fit_micro_batches(config, 3_000_000, 8000, 1, at_start=10**8, free=1)
     assert fitted.train.micro_batch_tokens == config.model.max_length + 1
     assert build_config(fitted) == fitted
-    assert fitting(config, 3_000_000, 8000, 1, at_start=10**8, free=10**12) == config
+    assert fit_micro_batches(config, 3_000_000, 8000, 1, at_start=10**8, free=10**12) == config
 
 
 def test_processes_share_a_batch_and_shards_a_model() -> None:

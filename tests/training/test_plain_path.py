@@ -11,7 +11,7 @@ from heed.data.batch import batch_of_ids
 from heed.model.transformer import AttentionWeights
 from heed.symbols import PAD
 from heed.training.learner import Learner
-from heed.training.loss import PORTION
+from heed.training.loss import LOGIT_ROWS
 from heed.training.schedule import learning_rate
 from heed.training.step import train_step
 from heed.training.workers import Workers
@@ -54,9 +54,9 @@ def plain_losses(learner):
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 10])
-@pytest.mark.parametrize("portion", [PORTION, 7])
+@pytest.mark.parametrize("portion", [LOGIT_ROWS, 7])
 def test_the_loss_curve_is_that_of_the_plain_path(monkeypatch, portion, lanes):
-    monkeypatch.setattr("heed.training.loss.PORTION", portion)
+    monkeypatch.setattr("heed.training.loss.LOGIT_ROWS", portion)
     in_lanes = replace(CONFIG, train=replace(CONFIG.train, lanes=lanes))
     quick, plain = (Learner(config, VOCABULARY, Workers(0, 1, torch.device("cpu"))) for config in (in_lanes, CONFIG))
     found = [train_step(quick, [batch], batch.n_tokens, step).loss for step, batch in enumerate(batches(), 1)]

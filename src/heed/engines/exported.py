@@ -16,7 +16,7 @@ from heed.durable import (
     MANIFEST,
     checksum,
     is_plain_name,
-    new_folder_alone,
+    new_locked_folder,
     read_file,
     read_json,
     read_manifest,
@@ -110,7 +110,7 @@ def _make(folder: Path, path: Path, checkpoint: str, origin: dict[str, Any], int
     model = run.load_model(checkpoint)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with new_folder_alone(folder, replacing=True) as (new, lock):
+        with new_locked_folder(folder, replacing=True) as (new, lock):
             weights = str(run.checkpoint_path(checkpoint))
             write_ctranslate2(new, model, run.tokenizer, run.config.decode, int8, weights)
             names = sorted(file.name for file in new.iterdir() if file.name != LOCK)
