@@ -1,4 +1,4 @@
-"""Writes docs/config.md from src/heed/config.py: `make docs`. A test checks that it was run."""
+"""Write docs/config.md from src/heed/config.py: `make docs`. A test checks that it is up to date."""
 
 import inspect
 from dataclasses import fields
@@ -11,9 +11,8 @@ def render() -> str:
     out = [
         "# Every setting",
         "",
-        "Made from `src/heed/config.py` by `make docs`. The defaults are the paper's base model; the presets `quick`,",
-        "`tiny`, `swift`, `small` and `big` change what the list at the end says. Set one with",
-        "`--set section.key=value`, or in a TOML file:",
+        "Generated from `src/heed/config.py` by `make docs`. The defaults are the paper's base model; the list at the",
+        "end says what the other presets change. Set a key with `--set section.key=value`, or in a TOML file:",
         "",
         "```toml",
         'preset = "tiny"',

@@ -1,8 +1,8 @@
 """The map of the code, read from the imports with `ast`.
 
 errors | symbols | wording | bar | allocator | processor | threads < lock < durable | cache < config | kernels | options
-       < text | model | evaluate | demo < data | decode | translation < doctor < checkpoint < run < export < engines
-       < translator < inspect | training < serve | paper | bench < cli
+       < settings < text | model | evaluate | demo < data | decode | translation < doctor < checkpoint < run
+       < export < engines < translator < inspect | training < serve | paper | bench < cli
 """
 
 import ast
@@ -23,6 +23,7 @@ ORDER = [
     ["lock"],
     ["durable", "cache"],
     ["config", "kernels", "options"],
+    ["settings"],
     ["text", "model", "evaluate", "demo"],
     ["data", "decode", "translation"],
     ["doctor"],
@@ -48,6 +49,7 @@ TORCHLESS = [
     "durable",
     "lock",
     "config",
+    "settings",
     "text",
     "evaluate",
     "demo",

@@ -75,7 +75,7 @@ def test_a_cut_file_is_noticed(folder: Path, kept: int) -> None:
 
 def test_a_missing_file_is_named(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
-    with pytest.raises(CheckpointError, match=r"model\.safetensors: missing; the checkpoint is not whole"):
+    with pytest.raises(CheckpointError, match=r"model\.safetensors: missing; the checkpoint is incomplete"):
         read_tensors(folder, "model")
     (folder / MANIFEST).unlink()
     with pytest.raises(CheckpointError, match=r"manifest\.json: missing"):
@@ -103,7 +103,7 @@ def test_a_file_the_manifest_does_not_know_is_not_trusted(folder: Path) -> None:
 def test_another_format_is_refused_before_anything_is_read(folder: Path, version: object) -> None:
     write_manifest(folder, {**read_manifest(folder), "format": version})
     (folder / "model.safetensors").write_bytes(b"of a format not yet invented")
-    with pytest.raises(CheckpointError, match=f"has format {version}, this heed reads format 2 and 3; .*CHANGELOG"):
+    with pytest.raises(CheckpointError, match=f"has format {version}, but this heed reads format 2 and 3; .*CHANGELOG"):
         read_tensors(folder, "model")
 
 

@@ -17,17 +17,14 @@ from heed.config import (
     Setting,
     TrainConfig,
     all_settings,
-    build_config,
-    config_from_dict,
-    parse_overrides,
     preset,
-    read_config,
     tiny,
 )
 from heed.durable import write_json
 from heed.errors import ConfigError
 from heed.model.dropout import Dropout
 from heed.model.transformer import Transformer
+from heed.settings import build_config, config_from_dict, parse_overrides, read_config
 
 
 def faults_of(settings: dict[str, Any], base: Config | None = None) -> list[str]:
@@ -106,7 +103,7 @@ def test_presets_are_whole_and_know_their_name(name: str) -> None:
 def test_an_unknown_preset() -> None:
     with pytest.raises(
         ConfigError,
-        match='unknown preset "tinny"; did you mean "tiny"\\?; there are: quick, tiny, swift, small, base, big',
+        match='unknown preset "tinny"; did you mean "tiny"\\?; choose from: quick, tiny, swift, small, base, big',
     ):
         preset("tinny")
 
@@ -161,14 +158,14 @@ def test_there_and_back_through_json(tmp_path: Path, name: str) -> None:
         ("x.toml", b"[train]\nmax_steps = \n", r"x\.toml: cannot be read: .*line 2"),
         ("x.toml", b"# gr\xfc\xdfe", r"x\.toml: cannot be read: .*utf-8"),
         ("x.json", b"{", r"x\.json: cannot be read: .*line 1"),
-        ("x.json", b"[1, 2]", r"x\.json: holds no settings"),
-        ("x.json", b"5", r"x\.json: holds no settings"),
+        ("x.json", b"[1, 2]", r"x\.json: has no settings"),
+        ("x.json", b"5", r"x\.json: has no settings"),
         ("x.json", b"[" * 100_000, r"x\.json: cannot be read"),
         ("x.toml", b"[train]\nseed = " + b"9" * 5000, r"x\.toml: cannot be read"),
         ("x.toml", b"preset = tiny\n", r'x\.toml: line 1: text needs quotes; write preset = "tiny"$'),
         ("x.toml", b"[data]\ntrain_source = a/b.en\n", r'x\.toml: line 2: .*; write train_source = "a/b\.en"$'),
-        ("a.en", b"A man rides.\n", r"a\.en: not TOML; text goes to --source"),
-        ("a.en.gz", b"\x1f\x8b\x08\x00\xff", r"a\.en\.gz: not TOML; text goes to --source"),
+        ("a.en", b"A man rides.\n", r"a\.en: not TOML; pass text with --source"),
+        ("a.en.gz", b"\x1f\x8b\x08\x00\xff", r"a\.en\.gz: not TOML; pass text with --source"),
     ],
 )
 def test_a_file_that_cannot_be_read(tmp_path: Path, name: str, content: bytes, complaint: str) -> None:
@@ -185,7 +182,7 @@ def test_a_toml_file_as_windows_saves_it(tmp_path: Path) -> None:
 def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"absent\.toml: no such file"):
         read_config(tmp_path / "absent.toml")
-    with pytest.raises(ConfigError, match=rf"is a folder; to go on with a run, use --resume {tmp_path}"):
+    with pytest.raises(ConfigError, match=rf"is a folder; to resume a run, use --resume {tmp_path}"):
         read_config(tmp_path)
 
 

@@ -13,11 +13,12 @@ import torch
 import heed
 from heed.checkpoint import read_all_tensors, read_manifest, write_checkpoint
 from heed.cli.main import main
-from heed.config import Config, build_config
+from heed.config import Config
 from heed.durable import MANIFEST, read_json, write_json, write_manifest
 from heed.engines.exported import checkpoint_path
 from heed.errors import CheckpointError, ConfigError, HeedError
 from heed.run import RunFolder
+from heed.settings import build_config
 from heed.text.tokenizer import Tokenizer
 from heed.training.learner import Learner
 from heed.training.workers import Workers
@@ -96,7 +97,7 @@ def test_no_tensor_of_another_kind_is_resumed_with(run: Path, pieces: Tokenizer,
 def test_no_group_may_be_missing(run: Path, pieces: Tokenizer, group: str) -> None:
     state = read_all_tensors(run / STEP)
     del state[group]
-    with pytest.raises(CheckpointError, match=f"x: has no {group}.safetensors"):
+    with pytest.raises(CheckpointError, match=f"x: {group}.safetensors is missing"):
         make_learner(len(pieces)).load(state, "x")
 
 
@@ -252,7 +253,7 @@ def test_another_digit_in_best_json_is_noticed(run: Path, learner: Learner, piec
     RunFolder(run, learner.config, pieces).save_step(6, learner.state(), {})
     (run / "best.json").write_text((run / "best.json").read_text().replace("00005", "00006"))
     for find in (RunFolder.open(run).load_model, lambda: checkpoint_path(run, "best")):
-        with pytest.raises(CheckpointError, match=r"best\.json: damaged or changed: its checksum is not right"):
+        with pytest.raises(CheckpointError, match=r"best\.json: damaged or edited: its checksum is wrong"):
             find()
 
 
@@ -278,7 +279,7 @@ def test_every_flipped_bit_of_both_is_noticed(run: Path) -> None:
 def test_a_change_of_the_config_is_refused_until_it_is_meant(run: Path) -> None:
     path = run / "config.json"
     path.write_text(path.read_text().replace('"alpha": 0.6', '"alpha": 0.2'))
-    with pytest.raises(CheckpointError, match='put back .* if the change is meant, delete the line "checksum"'):
+    with pytest.raises(CheckpointError, match='restore .* if the edit is intended, delete its "checksum" line'):
         heed.load(run)
     settings = json.loads(path.read_text())
     del settings["checksum"]

@@ -29,7 +29,8 @@ def test_files_named_in_the_text_exist(path):
 
 
 def test_the_example_config_is_valid_and_complete():
-    from heed.config import build_config, preset, read_config
+    from heed.config import preset
+    from heed.settings import build_config, read_config
 
     path = ROOT / "configs" / "multi30k-tiny.toml"
     settings = read_config(path)

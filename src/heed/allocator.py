@@ -1,17 +1,16 @@
-"""Keeping freed memory."""
+"""Keep freed memory for reuse."""
 
 import ctypes
 import sys
 
-_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # of glibc's <malloc.h>
+_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # from glibc's <malloc.h>
 
 
 def keep_freed_memory() -> None:
-    """Tell glibc's allocator to hand nothing back to the system; elsewhere, do nothing.
+    """Tell glibc's allocator to return no memory to the system; do nothing on other systems.
 
-    Pages fresh from the system must be zeroed by it first, which costs far more than using them again, and steps of
-    training and search free and ask for the same large tensors over and over. The process stays at its peak until it
-    ends.
+    Training and search free and allocate the same large tensors at every step. The system zeroes every new page, which
+    costs far more than reusing one. In exchange, the process stays at its peak memory until it ends.
     """
     if not sys.platform.startswith("linux"):
         return

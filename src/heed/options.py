@@ -1,19 +1,19 @@
-"""What a search is asked for, by the command, Python and whatever engine translates; never torch."""
+"""Define the options of a search, for the command, Python and every engine; never imports torch."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# Beyond these, float32 knows only one probability or all alike.
+# Beyond these, float32 probabilities are all the same or all zero but one.
 MIN_TEMPERATURE, MAX_TEMPERATURE = 0.001, 1000.0
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How to draw: sharper or flatter, from the k most probable only, from the most probable share p only.
+    """Say how to sample: by temperature, from the k most probable tokens, from the most probable share p.
 
     Raises:
-        ValueError: a value out of range. The message begins with the field's name.
+        ValueError: a value out of range. The message starts with the field's name.
     """
 
     temperature: float = 1.0
@@ -36,16 +36,16 @@ class Sampling:
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """How to translate."""
+    """Say how to translate."""
 
     beam: int = 4  # hypotheses kept; 1: greedy
     alpha: float = 0.6  # length penalty
     n_best: int = 1  # translations of each text to return
     sampling: Sampling | None = None  # draw at random instead of searching
-    prefixes: Sequence[str] | None = None  # what the translation of each text must begin with
-    constraint: Any = None  # a heed.decode.search.Constraint, whose `start` is asked for text 0, 1, ...
+    prefixes: Sequence[str] | None = None  # what the translation of each text must start with
+    constraint: Any = None  # a heed.decode.search.Constraint; its `start` is called for text 0, 1, ...
     attention: bool = False  # also return every head's weights
     trace: bool = False  # also return what each step of the search considered
     first_number: int = 0  # number of the first text, which names its random stream
     seconds: float | None = None  # a deadline for the whole call
-    is_cancelled: Callable[[], bool] | None = None  # asked between two steps
+    is_cancelled: Callable[[], bool] | None = None  # called between two steps

@@ -1,4 +1,4 @@
-"""What the processor calls itself, and what it says it can do."""
+"""Identify the processor and its instruction sets."""
 
 import platform
 from pathlib import Path
@@ -10,12 +10,12 @@ def name() -> str:
 
 
 def instructions() -> str:
-    """Return the instruction sets it lists; a list is not a promise that they all work."""
+    """Return the instruction sets that the processor lists; a virtual machine may list some that do not work."""
     return _first("flags", "Features") or platform.platform()
 
 
 def _first(*names: str) -> str:
-    """Return the first line of /proc/cpuinfo that begins with one of the names; "" where there is none."""
+    """Return the value of the first line of /proc/cpuinfo that starts with one of the names; "" if none does."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

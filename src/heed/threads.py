@@ -1,7 +1,7 @@
-"""Threads with a core each, for computations side by side.
+"""Create thread pools in which each thread has its own cores.
 
-All cores together on one small product after the other spend much of their time waiting for each other; on a product
-each, they do not.
+Cores that share one small matrix product spend much of their time waiting for each other; cores that each compute
+their own do not.
 """
 
 import threading
@@ -11,7 +11,7 @@ import torch
 
 
 def thread_pool(n_threads: int, cores_each: int = 1) -> ThreadPoolExecutor:
-    """Return a pool of threads in which PyTorch uses so many cores each; that of the calling thread stays as it is."""
+    """Return a thread pool in which PyTorch uses `cores_each` cores per thread; the calling thread's number is kept."""
     before, barrier = torch.get_num_threads(), threading.Barrier(n_threads)
 
     def take_cores() -> None:
@@ -19,6 +19,6 @@ def thread_pool(n_threads: int, cores_each: int = 1) -> ThreadPoolExecutor:
         torch.get_num_threads()  # the first call fixes this thread's value
 
     pool = ThreadPoolExecutor(n_threads, thread_name_prefix="heed", initializer=take_cores)
-    list(pool.map(lambda _: barrier.wait(), range(n_threads)))  # all threads are there
-    torch.set_num_threads(before)  # the value is also that of threads to come
+    list(pool.map(lambda _: barrier.wait(), range(n_threads)))  # start all threads
+    torch.set_num_threads(before)  # set_num_threads also sets the default of future threads
     return pool

@@ -85,6 +85,6 @@ def test_where_nothing_helps_it_is_refused_before_there_is_a_folder(
 ) -> None:
     done = train(*train_arguments, *BFLOAT16, "--out", tmp_path / "run", preloaded=broken["all"])
     assert done.code == 2
-    assert 'train.precision = "bfloat16" is not for this device (cpu): a trial product died of SIGILL' in done.err
-    assert f"with {VARIABLE}=AVX512_CORE_BF16 too; take float32" in done.err
+    assert 'train.precision = "bfloat16" does not suit this device (cpu): a trial product died of SIGILL' in done.err
+    assert f"with {VARIABLE}=AVX512_CORE_BF16; use float32" in done.err
     assert os.listdir(tmp_path) == []

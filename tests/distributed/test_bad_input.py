@@ -60,7 +60,7 @@ def test_every_checkpoint_damaged(training: Training, tmp_path: Path, kind: list
     run = training.train(2, tmp_path / "run", *kind, "--set", "train.max_steps=2")
     (run / "checkpoints" / "step-00000002" / "model.safetensors").write_bytes(b"")
     ended = training.server.start(2, "train", "--resume", run, "--set", "train.max_steps=3").wait(30)
-    assert_said_once(ended, "no checkpoint is whole")
+    assert_said_once(ended, "no checkpoint is intact")
 
 
 def test_a_run_folder_the_other_host_does_not_see(training: Training, tmp_path: Path) -> None:

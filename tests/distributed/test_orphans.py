@@ -64,7 +64,7 @@ def test_a_process_leaves_when_its_parent_is_killed(address_book: str, tmp_path:
         if book is not None:
             book.wait()
     text = (tmp_path / "said").read_text(encoding="utf-8")
-    assert ("torchrun does not answer" if book is None else "is gone, so the others cannot be met") in text
+    assert ("torchrun does not answer" if book is None else "is gone, so this process cannot connect") in text
     assert "start" in text and "again" in text and "Traceback" not in text
 
 

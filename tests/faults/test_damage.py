@@ -78,7 +78,7 @@ def test_a_damaged_checkpoint_is_gone_back_behind(
     ended = training.resume(run)
     assert ended.code == 0, ended.said
     warning = next(line for line in ended.said.splitlines() if line.startswith("warning: "))
-    assert f"{LAST}/{name}" in warning and warning.endswith("going back to step 2")
+    assert f"{LAST}/{name}" in warning and warning.endswith("falling back to step 2")
     assert {path.name for path in (run / "checkpoints" / f"damaged-{LAST}").iterdir()} == damaged  # for people to see
     assert_same_run(run, whole)
 
@@ -92,7 +92,7 @@ def test_a_damaged_manifest_changes_nothing(training: Training, run: Path, whole
     ended = training.resume(run)
     assert ended.code == 0, ended.said
     if damage not in ("a byte short", "a byte longer", "bit flipped at 1.0") or LAST in ended.said:
-        assert f"{LAST}/manifest.json" in ended.said and "going back to step 2" in ended.said
+        assert f"{LAST}/manifest.json" in ended.said and "falling back to step 2" in ended.said
     assert json.loads((run / "checkpoints" / LAST / "manifest.json").read_bytes()) == meant
     files = {name for name, content in contents(run).items() if content != contents(whole).get(name)}
     assert {name for name in files if "damaged-" not in name} - {f"checkpoints/{LAST}/manifest.json"} == set()
@@ -122,7 +122,7 @@ def flipped_manifests(training: Training, run: Path, whole: Path, bit: int, ever
         ended = training.resume(run)
         here = f"byte {at}: {bytes(content[max(0, at - 20) : at + 20])!r}\n{ended.said}"
         assert "Traceback" not in ended.said, here
-        assert ended.code == 0 and "going back to step 2" in ended.said, here
+        assert ended.code == 0 and "falling back to step 2" in ended.said, here
         assert_same_run(run, whole)
         shutil.rmtree(run)
         shutil.copytree(original, run)
@@ -148,7 +148,7 @@ def test_when_all_are_damaged_it_says_what_to_do(training: Training, run: Path) 
     before = contents(run)
     ended = training.resume(run)
     assert ended.code == 1
-    assert "no checkpoint is whole" in ended.said and "Traceback" not in ended.said
+    assert "no checkpoint is intact" in ended.said and "Traceback" not in ended.said
     assert LAST in ended.said and BEFORE in ended.said
     assert f"heed train {run}/config.json --out" in ended.said
     assert contents(run) == before
@@ -161,7 +161,7 @@ def test_two_damaged_ones_are_gone_back_behind(training: Training, whole: Path, 
         (run / "checkpoints" / step / "model.safetensors").unlink()
     ended = training.resume(run)
     assert ended.code == 0, ended.said
-    assert ended.said.count("going back to step 2") == 2
+    assert ended.said.count("falling back to step 2") == 2
     assert_same_run(run, whole)
 
 
@@ -172,8 +172,8 @@ def test_checkpoints_that_were_deleted_are_missed(training: Training, run: Path)
     before = contents(run)
     ended = training.resume(run)
     assert ended.code == 1, ended.said
-    assert f"{run}: its checkpoints are gone: events.jsonl tells of one at step 6" in ended.said
-    assert f"heed train {run}/config.json --out ANOTHER" in ended.said
+    assert f"{run}: its checkpoints are gone: events.jsonl records one at step 6" in ended.said
+    assert f"heed train {run}/config.json --out NEW_FOLDER" in ended.said
     assert contents(run) == before
 
 
@@ -192,7 +192,7 @@ def test_killed_between_two_renames_the_old_one_is_put_back(training: Training, 
     os.rename(run / "checkpoints" / LAST, run / "checkpoints" / f".{LAST}.old")
     ended = training.resume(run)
     assert ended.code == 0, ended.said
-    assert "going on at step 4" in ended.said
+    assert "resuming at step 4" in ended.said
     assert_same_run(run, whole)
 
 
@@ -294,7 +294,7 @@ def test_a_config_changed_before_the_first_checkpoint_is_refused(training: Train
     path.write_text(path.read_text().replace('"dropout": 0.1', '"dropout": 0.2'))
     ended = training.resume(run)
     assert ended.code == 1, ended.said
-    assert f"{path}: damaged or changed: its checksum is not right; put back what it was" in ended.said
+    assert f"{path}: damaged or edited: its checksum is wrong; restore the old content" in ended.said
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{", b"[]"])
@@ -381,7 +381,7 @@ def test_clocks_make_no_difference(training: Training, run: Path, whole: Path, c
         for path, moment in times.items():
             os.utime(path, ns=(moment, moment))
     assert ended.code == 0, ended.said
-    assert "going back to step 2" in ended.said
+    assert "falling back to step 2" in ended.said
     assert_same_run(run, whole)
 
 

@@ -57,7 +57,7 @@ def test_a_disk_that_fills_up_and_is_cleared(training: Training, small_disk: Pat
     os.unlink(small_disk / "filler")
     ended = process.wait()
     assert ended.code == 0, ended.said
-    assert "No space left on device" in ended.said and "training goes on" in ended.said
+    assert "No space left on device" in ended.said and "training continues" in ended.said
     assert_same_run(run, whole)
     lines = (run / "events.jsonl").read_text(encoding="utf-8").splitlines()
     assert sum(not line.endswith("}") for line in lines) <= 1  # cut where the disk was full, and no other with it

@@ -90,7 +90,7 @@ def test_a_validation_of_weights_that_have_overflowed_ends_as_promised(
     ended = training.train(run, *(word for change in changes for word in ("--set", change)))
     assert ended.code == 1, ended.said
     assert "Traceback" not in ended.said
-    assert "the last 4 updates are not finite, more than train.skip_bad_batches = 3" in ended.said
+    assert "the last 4 steps had a non-finite loss or gradient, more than train.skip_bad_batches = 3" in ended.said
     validations = [event for event in events_of(run) if event["event"] == "validation"]
     assert validations and all(event["perplexity"] is None and event["bleu"] == 0 for event in validations[-2:])
 

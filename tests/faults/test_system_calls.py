@@ -165,14 +165,14 @@ def place_in_run(line: str) -> str | None:
 def test_a_disk_that_fails_for_a_while_stops_no_training(
     training: Training, calls: list[Call], kind: str, tmp_path: Path
 ) -> None:
-    """Longer than it is tried at once: training goes on without step 4 and says so; nothing else is lost."""
+    """Longer than it is tried at once: training continues without step 4 and says so; nothing else is lost."""
     run = tmp_path / "run"
     first = find(calls, kind, ".step-00000004.new")
     effect = inject(first, "error=ENOSPC", times=4)
     ended = under_strace(training.start(run, held=True), tmp_path / "log", *effect)
     assert (tmp_path / "log").read_text().count("INJECTED") == 4
     assert ended.code == 0, ended.said
-    assert "warning: could not save step 4: No space left on device; training goes on" in ended.said
+    assert "warning: could not save step 4: No space left on device; training continues" in ended.said
     assert hidden_files(run) == []
     last, best = "checkpoints/step-00000006", "best.json"
     for name in (*(f"{last}/{file.name}" for file in (training.whole / last).iterdir()), best):

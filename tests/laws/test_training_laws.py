@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from heed.checkpoint import read_manifest, read_tensors
-from heed.config import Config, DecodeConfig, TextConfig, TrainConfig, build_config
+from heed.config import Config, DecodeConfig, TextConfig, TrainConfig
 from heed.data.batch import batch_of_ids
 from heed.errors import CheckpointError
 from heed.run import RunFolder
+from heed.settings import build_config
 from heed.training.learner import Learner
 from heed.training.loop import resume, train
 from heed.training.step import train_step
@@ -235,7 +236,7 @@ def test_a_changed_corpus_is_refused_on_resume(corpus, tmp_path):
     lines = (tmp_path / "a").read_text().splitlines()
     lines[7], lines[8] = lines[8], lines[7]
     (tmp_path / "a").write_text("".join(f"{line}\n" for line in lines))
-    with pytest.raises(CheckpointError, match=r"/a: changed since .*run was begun with it"):
+    with pytest.raises(CheckpointError, match=r"/a: changed since .*run started"):
         resume(tmp_path / "run")
 
 

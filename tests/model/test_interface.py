@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from heed.checkpoint import read_all_tensors
-from heed.config import Config, DecodeConfig, ModelConfig, TextConfig, build_config
+from heed.config import Config, DecodeConfig, ModelConfig, TextConfig
 from heed.data.batch import batch_of_ids
 from heed.durable import MANIFEST, read_json, write_manifest
 from heed.engines.pytorch import PyTorchEngine
@@ -28,6 +28,7 @@ from heed.model.embedding import SharedEmbedding
 from heed.model.interface import Block, SequenceModel
 from heed.model.sequences import Padded
 from heed.run import RunFolder
+from heed.settings import build_config
 from heed.training.learner import Learner
 from heed.training.loop import Outcome, resume, train
 from heed.training.memory import predicted_peak

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from heed.config import Config, ModelConfig, TrainConfig, build_config, tiny
+from heed.config import Config, ModelConfig, TrainConfig, tiny
 from heed.kernels.library import library
 from heed.kernels.varlen import MAX_POSITIONS
 from heed.model.size import kept_floats
+from heed.settings import build_config
 from heed.training.memory import fit_micro_batches, predicted_peak
 from tests.cli.conftest import COMMAND, ENVIRONMENT, write_lines
 
@@ -86,7 +87,7 @@ def test_a_batch_that_cannot_fit_is_computed_in_smaller_portions(text: list[obje
     limit = 2 << 30
     done = train([*text, "--preset", "tiny"], tmp_path / "tight", *big, limit=limit)
     assert done.returncode == 0, done.stderr
-    assert "12,000 tokens at a time would not fit into memory: train.micro_batch_tokens is now" in done.stderr
+    assert "micro-batches of 12,000 tokens would not fit into memory: train.micro_batch_tokens is now" in done.stderr
     found = events(tmp_path / "tight")
     peak = found["end"]["peak_memory"]
     assert peak < wanted
@@ -107,8 +108,8 @@ def test_a_model_that_cannot_fit_is_refused_before_anything_is_made(text: list[o
     d, d_ff = 65_536, 1_048_576
     layers = 1000 * (2 * (2 * d * d_ff + d_ff + d) + 3 * 4 * d * d + 5 * 2 * d)
     assert done.returncode == 2, done.stderr
-    assert f"heed train: a model of {(layers + 276 * d) / 1e6:,.0f} M parameters takes at least " in done.stderr
-    assert "GB are free here; lower model.d_model" in done.stderr
+    assert f"heed train: a model of {(layers + 276 * d) / 1e6:,.0f} M parameters needs at least " in done.stderr
+    assert "GB are free; lower model.d_model" in done.stderr
     assert not (tmp_path / "run").exists()
 
 

@@ -10,8 +10,9 @@ import pytest
 
 import heed
 from heed.cli.main import main
-from heed.config import TrainConfig, build_config, preset
+from heed.config import TrainConfig, preset
 from heed.evaluate import CRITERIA, criterion
+from heed.settings import build_config
 from heed.training.progress import Progress
 from heed.training.validate import Validation
 

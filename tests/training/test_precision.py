@@ -26,7 +26,7 @@ BATCH = batch_of_ids(*zip(*PAIRS, strict=True))
 
 
 def test_float16_is_refused_on_a_processor() -> None:
-    with pytest.raises(ConfigError, match=r'train.precision = "float16" is not for this device \(cpu\)'):
+    with pytest.raises(ConfigError, match=r'train.precision = "float16" does not suit this device \(cpu\)'):
         check_precision("float16", CPU)
     check_precision("float32", CPU)
 
@@ -35,7 +35,7 @@ def test_bfloat16_is_refused_where_it_does_not_pay(monkeypatch: pytest.MonkeyPat
     """A processor of some years ago; there is nothing to try out."""
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"architecture": "x86_64", "avx2": True})
     monkeypatch.setattr(precision, "bfloat16_fault", lambda environment: pytest.fail("tried out"))
-    with pytest.raises(ConfigError, match="it would be slower than float32"):
+    with pytest.raises(ConfigError, match="so it would be slower; use float32"):
         check_precision("bfloat16", CPU)
 
 
@@ -51,7 +51,7 @@ def test_bfloat16_is_taken_where_it_works(monkeypatch: pytest.MonkeyPatch) -> No
 def test_gpus_are_asked_and_not_tried(monkeypatch: pytest.MonkeyPatch, supported: bool) -> None:
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda emulated: supported)
     monkeypatch.setattr(precision, "bfloat16_fault", lambda environment: pytest.fail("tried out"))
-    with nullcontext() if supported else pytest.raises(ConfigError, match="this GPU has no bfloat16 products"):
+    with nullcontext() if supported else pytest.raises(ConfigError, match="this GPU has no bfloat16 instructions"):
         check_precision("bfloat16", torch.device("cuda"))
 
 

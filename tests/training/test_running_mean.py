@@ -39,7 +39,7 @@ def test_it_is_saved_resumed_and_tried_at_the_end(corpus, tmp_path, monkeypatch)
     whole = RunFolder.open(tmp_path / "whole")
     tried = read_tensors(whole.path / "checkpoints" / "ema-00000012", "model")
     assert all(torch.equal(tensor, tried[name]) for name, tensor in last_mean(whole).items())
-    assert "the running mean of the weights" in whole.events_path.read_text()
+    assert "the running average of the weights" in whole.events_path.read_text()
 
     train(small_run(corpus, max_steps=7, **settings), tmp_path / "parts")
     resume(tmp_path / "parts", max_steps=12)

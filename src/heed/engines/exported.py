@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from heed.cache import cache_folder
-from heed.config import read_run_config
 from heed.durable import (
     MANIFEST,
     checksum,
@@ -25,6 +24,7 @@ from heed.durable import (
 from heed.engines.ctranslate2 import CTranslate2Engine
 from heed.errors import CheckpointError, ConfigError
 from heed.lock import NAME as LOCK
+from heed.settings import read_run_config
 from heed.text.tokenizer import Tokenizer
 
 FORMAT = 1  # of those folders

@@ -17,7 +17,7 @@ from torch import Tensor
 import heed
 from heed import processor
 from heed.checkpoint import average, read_all_tensors, read_manifest, read_tensors, verify_checkpoint
-from heed.durable import tidy
+from heed.durable import remove_leftovers
 from heed.errors import CheckpointError, ConfigError, DamageError, TrainingError
 from heed.kernels.library import library
 from heed.run import RunFolder
@@ -272,7 +272,7 @@ class Checkpointer:
         newest = None
         with self._workers.failing_together():
             if self._workers.leads:
-                tidy(self._run.path / "checkpoints")
+                remove_leftovers(self._run.path / "checkpoints")
                 newest = self._newest_intact()
                 if newest is not None and newest > self._run.config.train.max_steps:
                     raise ConfigError(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heed.config import Config, build_config, read_run_config
+from heed.config import Config
 from heed.data.batch import Batch, make_batch
 from heed.data.batching import BatchPlan
 from heed.data.corpus import ParallelText, overlap
@@ -26,6 +26,7 @@ from heed.kernels.library import library
 from heed.lock import FolderLock
 from heed.model.interface import SequenceModel
 from heed.run import RunFolder
+from heed.settings import build_config, read_run_config
 from heed.training import setup
 from heed.training.averaging import try_averages
 from heed.training.checkpointer import Checkpointer, Text

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from heed.bar import counting
-from heed.config import Config, build_config
+from heed.config import Config
 from heed.data.corpus import ParallelText, evenly_spaced_lines
 from heed.data.prepare import prepare
 from heed.data.store import PairStore
@@ -18,6 +18,7 @@ from heed.errors import CheckpointError, ConfigError, DataError
 from heed.evaluate.criterion import criterion, mean_words
 from heed.lock import FolderLock
 from heed.run import RunFolder
+from heed.settings import build_config
 from heed.text.tokenizer import Tokenizer
 from heed.training.memory import check_model_fits
 from heed.training.workers import Workers
