@@ -17,6 +17,7 @@ from heed.config import Config
 from heed.durable import MANIFEST, read_json, write_json, write_manifest
 from heed.engines.exported import checkpoint_path
 from heed.errors import CheckpointError, ConfigError, HeedError
+from heed.model.size import count_parameters
 from heed.run import RunFolder
 from heed.settings import build_config
 from heed.text.tokenizer import Tokenizer
@@ -173,6 +174,18 @@ def test_a_larger_config_is_refused_by_name(run: Path, change: dict[str, Any]) -
     (name,) = change.keys() - {"d_k", "d_v", "positions"}
     with pytest.raises(ConfigError, match=f"model.{name} = {change[name]}: must be at most"):
         RunFolder.open(run)
+
+
+@pytest.mark.timeout(60)
+def test_a_header_that_claims_more_weights_than_the_file_has_takes_no_memory(run: Path) -> None:
+    """The header of a safetensors file is read before its checksum is verified."""
+    tell_of(run, {"d_ff": 1_048_576})
+    opened = RunFolder.open(run)
+    n_weights = count_parameters(opened.config.model, len(opened.tokenizer))
+    header = json.dumps({"w": {"dtype": "F32", "shape": [n_weights], "data_offsets": [0, 4 * n_weights]}}).encode()
+    (run / STEP / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+    with pytest.raises(CheckpointError, match=r"model\.safetensors: damaged \(its header claims [\d,]+ weights in "):
+        opened.load_model()
 
 
 def test_a_huge_limit_takes_no_memory(run: Path) -> None:

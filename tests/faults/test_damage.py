@@ -137,8 +137,10 @@ def test_another_format_is_refused_and_nothing_touched(training: Training, run: 
     before = contents(run)
     ended = training.resume(run)
     assert ended.code == 1
-    assert f"{LAST}: has format 99, this heed reads format 2 and {manifest['format']}; use the version" in ended.said
-    assert "going back" not in ended.said
+    assert (
+        f"{LAST}: has format 99, but this heed reads format 2 and {manifest['format']}; use the version" in ended.said
+    )
+    assert "falling back" not in ended.said
     assert contents(run) == before
 
 
