@@ -16,7 +16,7 @@ from heed.wording import did_you_mean
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """The shape of the model. The defaults are the paper's base model (section 3, Table 3)."""
+    """Set the shape of the model. The defaults are the paper's base model (section 3, Table 3)."""
 
     encoder_layers: int = 6  # N of the encoder
     decoder_layers: int = 6  # N of the decoder
@@ -44,7 +44,7 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class TextConfig:
-    """The joint vocabulary of both languages (section 5.1)."""
+    """Set the joint vocabulary of both languages (section 5.1)."""
 
     unit: Literal["subword", "character"] = "subword"  # what a token is; characters suit spelling and inflection
     vocab_size: int = 37_000  # tokens, at most; a small corpus may yield fewer
@@ -55,7 +55,7 @@ class TextConfig:
 
 @dataclass(frozen=True)
 class DataConfig:
-    """Where the text is. A `.tsv` source without a target has both, separated by a tab; `.gz` files work too."""
+    """Set where the text is. A `.tsv` source without a target has both, separated by a tab; `.gz` files work too."""
 
     train_source: str = ""  # text to translate from
     train_target: str = ""  # its translation, line by line
@@ -66,7 +66,7 @@ class DataConfig:
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """How to train. Every default that affects a step is the paper's (section 5); the rest is bookkeeping."""
+    """Set how to train. Every default that affects a step is the paper's (section 5); the rest is bookkeeping."""
 
     max_steps: int = 100_000  # updates of the weights
     batch_tokens: int = 25_000  # tokens per step, on the longer side, padding included
@@ -96,7 +96,7 @@ class TrainConfig:
 
 @dataclass(frozen=True)
 class DecodeConfig:
-    """How to translate by default: the paper's settings (section 6.1)."""
+    """Set how to translate by default: the paper's settings (section 6.1)."""
 
     beam: int = 4  # hypotheses kept; 1: greedy
     alpha: float = 0.6  # length penalty

@@ -10,7 +10,7 @@ MIN_TEMPERATURE, MAX_TEMPERATURE = 0.001, 1000.0
 
 @dataclass(frozen=True)
 class Sampling:
-    """Say how to sample: by temperature, from the k most probable tokens, from the most probable share p.
+    """Configure sampling: temperature, top-k (the k most probable tokens) and top-p (the most probable share p).
 
     Raises:
         ValueError: a value out of range. The message starts with the field's name.
@@ -36,7 +36,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """Say how to translate."""
+    """Configure a search."""
 
     beam: int = 4  # hypotheses kept; 1: greedy
     alpha: float = 0.6  # length penalty

@@ -123,6 +123,7 @@ class RunFolder:
 
     @property
     def events_path(self) -> Path:
+        """Return the file of events."""
         return self.path / "events.jsonl"
 
     def events(self) -> list[dict[str, Any]]:
@@ -155,6 +156,7 @@ class RunFolder:
         return sorted(int(match[1]) for match in found if match)
 
     def step_path(self, step: int) -> Path:
+        """Return the folder of a step's checkpoint."""
         return self.path / "checkpoints" / f"step-{step:08d}"
 
     def save_step(self, step: int, tensors: dict[str, dict[str, Tensor]], info: dict[str, Any]) -> None:
@@ -176,6 +178,7 @@ class RunFolder:
         return path
 
     def delete_steps(self, steps: set[int]) -> None:
+        """Delete the checkpoints of these steps."""
         for step in steps:
             delete_folder(self.step_path(step))
 

@@ -376,8 +376,8 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert (
         "warning: not trained on: 2 pairs with a blank side (lines 4, 8); "
-        "1 pair longer than 60 pieces (model.max_length) (line 12)\n"
+        "1 pair longer than 60 tokens (model.max_length) (line 12)\n"
     ) in done.err
-    assert "warning: not validated on: 1 pair longer than 60 pieces\n" in done.err
+    assert "warning: not validated on: 1 pair longer than 60 tokens\n" in done.err
     assert "warning: 5 of 6 validation pairs are also in the training text" in done.err
     assert len([event for event in events_of(tmp_path / "run") if event["event"] == "warning"]) == 3

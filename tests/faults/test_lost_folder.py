@@ -32,7 +32,7 @@ def test_deleted(process: Process, run: Path) -> None:
     ended = process.wait()
     assert ended.code == 1, ended.said
     assert "could not save step 40: the run folder is gone" in ended.said
-    assert "Free some" not in ended.said and "done after" not in ended.said and "Traceback" not in ended.said
+    assert "has free space" not in ended.said and "done after" not in ended.said and "Traceback" not in ended.said
     last = ended.said.splitlines()[-1]
     assert last.startswith(f"heed train: {run}: the run folder is gone") and "step 300 could not be saved" in last
     assert "heed train --resume NEW_PATH" in last and "train again" in last

@@ -22,6 +22,7 @@ class Adam:
         self.param_groups = [{"params": self.weights}]  # GradScaler reads it
 
     def zero_grad(self) -> None:
+        """Drop the gradients of all weights."""
         for weight in self.weights:
             weight.grad = None
 

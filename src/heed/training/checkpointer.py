@@ -59,6 +59,7 @@ class Checkpointer:
         self._warned_gone = False
 
     def close(self) -> None:
+        """Close the run folder."""
         if self._folder is not None:
             os.close(self._folder)
             self._folder = None
@@ -219,7 +220,7 @@ class Checkpointer:
             self._retry_seconds, self._retry_at = _MIN_RETRY_SECONDS, float("inf")
             return True
         meanwhile = "waiting" if self._is_final else "training continues"
-        advice = f"Restore {self._run.path}" if failure == _GONE else f"Free some space for {self._run.path}"
+        advice = f"Restore {self._run.path}" if failure == _GONE else f"Check that {self._run.path} has free space"
         self._log.warn(
             f"could not save {what}: {failure}; {meanwhile}, next attempt in {self._retry_seconds:.0f} s. {advice}"
         )

@@ -63,6 +63,7 @@ class Learner:
             self.zero_grad()
 
     def zero_grad(self) -> None:
+        """Drop all gradients."""
         self.optimizer.zero_grad()
         if self._replicas is not None:
             self._replicas.zero_grad()
@@ -102,6 +103,7 @@ class Learner:
         return nullcontext()
 
     def gradient_norm(self) -> float:
+        """Return the norm of the gradient of all weights."""
         norm = nn.utils.get_total_norm([w.grad for _, w in self._weights() if w.grad is not None], foreach=True)
         return float(self._whole(norm))
 

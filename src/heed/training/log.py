@@ -43,7 +43,7 @@ class Log:
         self._stream = stream or sys.stderr
         self._path, self._writable = events_path, True
         self._events = None if events_path is None else open(events_path, "ab+", buffering=0)
-        if _ends_within_a_line(self._events):
+        if _ends_mid_line(self._events):
             self._write(b"\n")
         self._wants_tensorboard = tensorboard
         self._tensorboard: TensorBoard | None = None
@@ -114,6 +114,7 @@ class Log:
     def started(
         self, config: Config, path: Path, step: int, parameters: int, vocabulary: int, pairs: int, **numbers: Any
     ) -> None:
+        """Report the start or resumption of a run, with its size."""
         batches = numbers["batches_per_epoch"]
         self.event(
             "start",
@@ -129,6 +130,7 @@ class Log:
         )
 
     def no_kernels(self) -> None:
+        """Report that the C kernels are off."""
         self.say("C kernels are off (no C compiler found, or HEED_KERNELS=off): training is about a quarter slower")
 
     def not_trained_on(self, reasons: Sequence[tuple[int, Sequence[int], str]]) -> None:
@@ -143,10 +145,12 @@ class Log:
             self.warn(f"not trained on: {'; '.join(skipped)}")
 
     def not_validated_on(self, count: int, max_length: int) -> None:
+        """Warn of validation pairs that are too long."""
         if count:
-            self.warn(f"not validated on: {counted(count, 'pair')} longer than {max_length} pieces")
+            self.warn(f"not validated on: {counted(count, 'pair')} longer than {max_length} tokens")
 
     def overlap(self, shared: int, n_valid: int) -> None:
+        """Warn of validation pairs that are also trained on."""
         if shared:
             self.warn(
                 f"{shared:,} of {n_valid:,} validation pairs are also in the training text, so validation scores "
@@ -154,12 +158,14 @@ class Log:
             )
 
     def memory(self, step: int, peak: int, free: int | None) -> None:
+        """Report the predicted peak memory."""
         available = "" if free is None else f" ({gigabytes(free)} free)"
         self.event(
             "memory", f"memory: about {gigabytes(peak)} at peak{available}", step=step, predicted=peak, free=free
         )
 
     def smaller_micro_batches(self, wanted: int, train: TrainConfig, step: int) -> None:
+        """Warn that micro-batches had to become smaller to fit into memory."""
         also = "" if step == 0 else "; sums round differently, so this resume is not bit-exact"
         self.warn(
             f"micro-batches of {wanted:,} tokens would not fit into memory: train.micro_batch_tokens is now "
@@ -168,6 +174,7 @@ class Log:
         )
 
     def skipped(self, step: int, n_in_a_row: int, lines: list[int], texts: str) -> None:
+        """Warn of a skipped step, with the lines of its batch."""
         self.event(
             "skipped",
             f"warning: skipped step {step:,}, whose loss or gradient is not finite "
@@ -177,6 +184,7 @@ class Log:
         )
 
     def validated(self, found: Validation, step: int, name: str, seconds: float) -> None:
+        """Report the scores and samples of a validation."""
         samples = "".join(
             f"\n    source       {one.source}"
             f"\n    translation  {textwrap.shorten(one.translation, 200, placeholder=' ...')}"
@@ -195,6 +203,7 @@ class Log:
         )
 
     def interrupted(self, step: int, path: Path, processes: int) -> None:
+        """Report a stop on request, and how to resume."""
         command = "heed" if processes == 1 else "torchrun (same options) -m heed"
         self.event(
             "interrupted",
@@ -203,6 +212,7 @@ class Log:
         )
 
     def stopped_early(self, step: int, patience: int, by: Criterion) -> None:
+        """Report an early stop."""
         self.event(
             "early_stop",
             f"stopping early: {counted(patience, 'validation')} without a better {by.label} (train.patience)",
@@ -212,6 +222,7 @@ class Log:
     def ended(
         self, step: int, reason: str, best: dict[str, Any], by: Criterion, path: Path, vocabulary: int, memory: int
     ) -> None:
+        """Report the end of a training, and how to translate with the model."""
         scores = f" (validation {by.label} {by.shown(best[by.key])})" if by.key in best else ""
         advice = f"heed translate --model {path} < input.txt > output.txt"
         if best.get("perplexity", 0) > vocabulary:
@@ -313,6 +324,7 @@ class Log:
                 self._bar.show()
 
     def close(self) -> None:
+        """Close the bar and the files."""
         if self._tensorboard is not None:
             self._tensorboard.close()
         if self._bar is not None:
@@ -373,7 +385,7 @@ def _rounded(value: float, digits: int) -> float | None:
     return round(value, digits) if math.isfinite(value) else None
 
 
-def _ends_within_a_line(file: BinaryIO | None) -> bool:
+def _ends_mid_line(file: BinaryIO | None) -> bool:
     """Return whether the last line is incomplete, as after a kill: the next event must start a new line."""
     if file is None or file.seek(0, os.SEEK_END) == 0:
         return False

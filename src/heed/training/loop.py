@@ -46,7 +46,7 @@ from heed.training.workers import Workers, all_workers, is_restart
 
 @dataclass(frozen=True)
 class Outcome:
-    """Say how a training ended."""
+    """Describe how a training ended."""
 
     path: Path
     step: int
@@ -246,7 +246,7 @@ class _Training:
         if result.applied or result.overflowed:
             self.progress = replace(self.progress, step=step, bad_batches=0)
         else:
-            self._leave_out(step, pairs)
+            self._skip(step, pairs)
         self.log.step(step, result, self.config.train.log_every)
         if self.on_step is not None and self.workers.leads:
             self.on_step(step, result)
@@ -258,7 +258,7 @@ class _Training:
         mine, most = shares[self.workers.rank], max(map(len, shares))
         return [make_batch(self.store, part) for part in mine] + [NOTHING] * (most - len(mine))
 
-    def _leave_out(self, step: int, pairs: NDArray[np.integer[Any]]) -> None:
+    def _skip(self, step: int, pairs: NDArray[np.integer[Any]]) -> None:
         """Count and report a step whose loss or gradient is not finite; it has changed no weights.
 
         Raises:
@@ -363,7 +363,7 @@ class _Training:
         if self.workers.device.type == "cpu" and library() is None:
             self.log.no_kernels()
         blank, long = store.blank_lines[:3].tolist(), store.lines[plan.long_pairs(3)].tolist()
-        too_long = f"longer than {config.model.max_length} pieces (model.max_length)"
+        too_long = f"longer than {config.model.max_length} tokens (model.max_length)"
         self.log.not_trained_on([(len(store.blank_lines), blank, "with a blank side"), (plan.n_long, long, too_long)])
         self.log.not_validated_on(self.n_long_valid, config.model.max_length)
         if self.progress.step == 0 and self.valid and config.data.train_source and self.workers.leads:

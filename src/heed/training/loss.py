@@ -28,7 +28,7 @@ class Loss:
 
 
 class BatchLoss(nn.Module):
-    """Model and loss in one module, so that DDP or FSDP can wrap both."""
+    """Combine model and loss in one module, so that DDP or FSDP can wrap both."""
 
     def __init__(self, model: SequenceModel, epsilon: float) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ def label_smoothed_loss(hidden_ND: Tensor, weight_VD: Tensor, gold_N: Tensor, ep
 
 
 def _softmax_less_gold_(logits_nV: Tensor, gold_n: Tensor, share: float) -> tuple[Tensor, Tensor, Tensor]:
-    """In place: exp(logit - max), minus `share` x row sum at the gold token (the unnormalised gradient).
+    """Turn logits into the unnormalised gradient, in place: exp(logit - max), less `share` x row sum at the gold token.
 
     Return each row's sum, the logarithm of its softmax denominator, and its gold logit.
     """

@@ -1,6 +1,6 @@
-"""Train on one CPU with a replica of the model per lane: a thread with its own core(s) and a share of the micro-batch.
+"""Share a micro-batch among lanes: threads with their own cores and a replica of the model each.
 
-The replicas share the weights, and each has its own gradient. Gradients are summed in the order of the lanes, so the
+The replicas share the weights, but each has its own gradient. Gradients are summed in the order of the lanes, so the
 result does not depend on which lane is faster.
 """
 
@@ -48,17 +48,18 @@ class ThreadReplicas:
         return list(self._pool.map(work, self._losses, batch.shares(len(self._losses))))
 
     def zero_grad(self) -> None:
+        """Drop the gradients of all replicas but the first, which the optimizer drops."""
         for weights in self._weights[1:]:
             for weight in weights:
                 weight.grad = None
 
     def sum_gradients(self) -> None:
         """Sum the gradients into the first replica, whose weights the optimizer updates; all threads take part."""
-        list(self._pool.map(_add_up, zip(*self._weights, strict=True)))
+        list(self._pool.map(_sum_into_first, zip(*self._weights, strict=True)))
 
 
-def _add_up(same: tuple[nn.Parameter, ...]) -> None:
-    """Sum the gradients of one weight, in the order of the lanes."""
+def _sum_into_first(same: tuple[nn.Parameter, ...]) -> None:
+    """Sum the gradients of one weight into its first replica, in the order of the lanes."""
     first, *others = same
     for other in others:
         if other.grad is not None:

@@ -107,7 +107,7 @@ def open_corpus(run: RunFolder) -> PairStore:
     if not np.any((store.source.lengths <= limit) & (store.target.lengths <= limit)):
         raise DataError(
             f"{', '.join(text.path for text in store.texts)}: no pair can be trained on: "
-            f"{len(store.blank_lines):,} have a blank side, {len(store):,} are longer than {limit - 1} pieces "
+            f"{len(store.blank_lines):,} have a blank side, {len(store):,} are longer than {limit - 1} tokens "
             "(model.max_length)"
         )
     return store

@@ -63,6 +63,7 @@ class TensorBoard:
             self._writer.add_text("valid/samples", _table(samples), step)
 
     def close(self) -> None:
+        """Write buffered events and close the file."""
         self._writer.close()
 
 

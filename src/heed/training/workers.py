@@ -42,6 +42,7 @@ class Workers:
 
     @property
     def leads(self) -> bool:
+        """Return whether this is the first process."""
         return self.rank == 0
 
     def share(self, items: T) -> T:
