@@ -68,7 +68,7 @@ def test_tiny_is_the_published_shape() -> None:
     assert (model.encoder_layers, model.decoder_layers) == (4, 4)
     assert (model.d_model, model.d_ff, model.h, model.dropout) == (128, 256, 4, 0.3)
     train = preset("tiny").train
-    # A peak of 0.005 at step 2000, at most 8000 updates.
+    # A peak of 0.005 at step 2000, at most 8000 steps.
     assert (train.warmup_steps, train.max_steps) == (2_000, 8_000)
     assert train.learning_rate_factor * (128 * 2_000) ** -0.5 == pytest.approx(0.005, rel=0.02)
 
@@ -97,7 +97,7 @@ def test_quick_is_swift_with_many_small_updates() -> None:
 @pytest.mark.parametrize("name", ["quick", "tiny", "swift", "small", "base", "big"])
 def test_presets_are_whole_and_know_their_name(name: str) -> None:
     assert preset(name).preset == name
-    assert build_config(preset(name)) == preset(name)  # contradicts itself nowhere
+    assert build_config(preset(name)) == preset(name)  # without contradictions
 
 
 def test_an_unknown_preset() -> None:
@@ -302,7 +302,7 @@ def test_every_number_has_bounds_and_its_default_is_within() -> None:
 
 @pytest.mark.parametrize("setting", all_settings(), ids=lambda one: f"{one.section}.{one.key}")
 def test_no_value_is_too_extreme_for_an_answer(setting: Setting) -> None:
-    """Refused by name, or a config whose model can be built."""
+    """Every value is refused by name, or gives a config whose model can be built."""
     numbers = [0, -1, 1, 10**18, -(10**18), 10**400, 16**5000, math.nan, math.inf, -math.inf, 1e308, -1e308, 1e-308]
     texts = ["", "x", "\0", "nan", "5"]
     for value in [*numbers, 0.9999999999, 0.5, *texts, None, True, [], [1], {}, {"a": 1}, date(2026, 1, 1)]:

@@ -1,4 +1,4 @@
-"""Run folders from strangers, with every checksum made right: refused by name, at once, without a byte too much."""
+"""Craft malicious run folders with correct checksums: each is refused by name, at once, without using memory."""
 
 import json
 import os
@@ -81,7 +81,7 @@ HARMS: dict[str, tuple[str, str, Callable[[dict[str, torch.Tensor], str], object
 
 @pytest.mark.parametrize("harm", HARMS)
 def test_no_tensor_of_another_kind_is_resumed_with(run: Path, pieces: Tokenizer, harm: str) -> None:
-    """PyTorch's fused Adam trusts the sizes it is given, and writes beyond the end."""
+    """PyTorch's fused Adam does not check sizes, and would write out of bounds."""
     group, key, change = HARMS[harm]
     state = read_all_tensors(run / STEP)
     change(state[group], key)
@@ -103,7 +103,7 @@ def test_no_group_may_be_missing(run: Path, pieces: Tokenizer, group: str) -> No
 
 
 def test_before_the_first_update_there_are_no_moments(pieces: Tokenizer, learner: Learner) -> None:
-    """A run whose first updates were all left out is saved, too, and goes on."""
+    """A run whose first steps were all skipped is saved, too, and can be resumed."""
     fresh = Learner(learner.config, len(pieces), learner.workers)
     state = fresh.state()
     assert state["optimizer"] == {}
@@ -125,7 +125,7 @@ def test_names_of_tensors_do_not_command_the_terminal(run: Path, capfd: pytest.C
 
 
 def tell_of(run: Path, change: dict[str, Any]) -> None:
-    """Weights of the right model, and a config.json and manifest that tell of another one."""
+    """Change config.json and manifest to another model, but not the weights."""
     settings = read_json(run / "config.json")
     settings["model"] |= change
     settings["train"] |= {"batch_tokens": 10**9, "micro_batch_tokens": 10**9}
@@ -147,7 +147,7 @@ def tell_of(run: Path, change: dict[str, Any]) -> None:
 )
 @pytest.mark.timeout(60)
 def test_a_large_config_takes_no_memory(run: Path, change: dict[str, Any]) -> None:
-    """As large as a config may be: some of these would be petabytes."""
+    """These are the largest allowed values: some models would take petabytes."""
     tell_of(run, change)
     opened = RunFolder.open(run)
     for refuse in (opened.load_model, opened.check_newest):
@@ -189,7 +189,7 @@ def test_a_header_that_claims_more_weights_than_the_file_has_takes_no_memory(run
 
 
 def test_a_huge_limit_takes_no_memory(run: Path) -> None:
-    """Sines are computed as far as they are needed."""
+    """Sines are computed only as far as needed."""
     tell_of(run, {"max_length": 100_000})
     model = RunFolder.open(run).load_model()
     assert model.source_positions.table(5000).shape == (5000, 8)
@@ -204,7 +204,7 @@ FILES = ["config.json", "tokenizer.model", "best.json", f"{STEP}/{MANIFEST}", f"
 @pytest.mark.parametrize("kind", ["fifo", "device", "folder"])
 @pytest.mark.timeout(60)
 def test_what_is_no_file_is_not_read(run: Path, name: str, kind: str) -> None:
-    """A FIFO would be waited for, and /dev/zero read, for ever."""
+    """Reading a FIFO or /dev/zero would never end."""
     path = run / name
     path.unlink()
     if kind == "fifo":
@@ -271,7 +271,7 @@ def test_another_digit_in_best_json_is_noticed(run: Path, learner: Learner, piec
 
 
 def test_every_flipped_bit_of_both_is_noticed(run: Path) -> None:
-    """Or changes nothing: white space."""
+    """Unless it changes white space only."""
     for name, read in (("best.json", RunFolder.best), ("config.json", lambda run: RunFolder.open(run.path).config)):
         path, meant = run / name, read(RunFolder.open(run))
         content = path.read_bytes()
@@ -285,7 +285,7 @@ def test_every_flipped_bit_of_both_is_noticed(run: Path) -> None:
                 continue
             finally:
                 path.write_bytes(content)
-            # Without its name, which nobody then knows, a checksum is none.
+            # A flipped bit in the key "checksum" makes it an unknown key, and the file one without a checksum.
             assert found == meant or (name == "best.json" and {**found, **meant} == found), position
 
 

@@ -1,4 +1,4 @@
-"""Documents that are made from the code are made from this code, and what they point at exists."""
+"""Check that generated documents are up to date, and that files named in documents exist."""
 
 import re
 import runpy
@@ -23,7 +23,7 @@ def test_links_lead_somewhere(path):
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_files_named_in_the_text_exist(path):
-    """`src/heed/...`, `tests/...`, `bench/...`: a map that names what is gone is worse than none."""
+    """Paths such as `src/heed/...`, `tests/...` and `bench/...`."""
     for name in re.findall(r"`((?:src|tests|bench|configs|docs)/[\w./-]+)`", path.read_text(encoding="utf-8")):
         assert (ROOT / name).exists(), name
 

@@ -1,6 +1,6 @@
-"""A run folder that version 0.1.0 made (format 2: config.json and best.json without checksums), kept in tests/old_run.
+"""Use a run folder of version 0.1.0 (format 2: config.json and best.json without checksums), kept in tests/old_run.
 
-300 steps on letters and the same reversed, relative names, ended. What it translates is what 0.1.0 said of it.
+The run finished 300 steps on letters and their reversal, with relative paths. Expected translations are those of 0.1.0.
 """
 
 import json
@@ -23,7 +23,7 @@ TRANSLATED = {"a b c": ("c a", -1.3164), "d d a": ("d a", -1.8075), "": ("", 0.0
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The folder it was trained in: the texts, and the run below."""
+    """Copy the folder it was trained in: the texts, and the run."""
     shutil.copytree(FOLDER / "text", tmp_path / "home")
     shutil.copytree(FOLDER / "run", tmp_path / "home" / "run")
     (tmp_path / "elsewhere").mkdir()
@@ -50,7 +50,7 @@ def test_it_translates_as_it_did(folder: Path) -> None:
 
 
 def test_it_goes_on(folder: Path) -> None:
-    """And what is written anew has the new form."""
+    """New files have the new format."""
     done = command(folder, "train", "--resume", "run", "--set", "train.max_steps=310")
     assert done.returncode == 0, done.stderr
     assert "resuming at step 300" in done.stderr

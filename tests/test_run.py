@@ -60,7 +60,7 @@ def test_what_is_saved_is_loaded(run: RunFolder, config: Config, pieces: Tokeniz
 def test_last_best_and_named_checkpoints(run: RunFolder) -> None:
     checkpoints = run.path / "checkpoints"
     assert run.checkpoint_path("last") == checkpoints / "step-00000010"
-    assert run.checkpoint_path() == checkpoints / "step-00000010"  # nothing to judge by yet
+    assert run.checkpoint_path() == checkpoints / "step-00000010"  # nothing to compare yet
     run.set_best({"checkpoint": "step-00000005", "bleu": 1.0})
     assert run.checkpoint_path() == checkpoints / "step-00000005"
     assert run.checkpoint_path("last") == checkpoints / "step-00000010"
@@ -114,7 +114,7 @@ def test_a_folder_that_exists_is_refused_with_the_two_ways_on(run: RunFolder) ->
 
 
 def test_a_file_in_its_place_is_refused(tmp_path: Path) -> None:
-    """It may be somebody's text: nobody is told to delete it."""
+    """It may be valuable text, so the message must not suggest deleting it."""
     (tmp_path / "a.en").write_bytes(b"text\n")
     with pytest.raises(
         CheckpointError, match=r"a\.en is a file, not a folder; pass the name of a new folder"
@@ -181,7 +181,7 @@ def test_a_damaged_best(run: RunFolder, content: str) -> None:
 
 def test_another_vocabulary_is_refused(run: RunFolder) -> None:
     other = Tokenizer.learn(["t u v w x y z"] * 20, 300)
-    assert len(other) == len(run.tokenizer)  # it would fit, and mean nothing
+    assert len(other) == len(run.tokenizer)  # it would fit, but give nonsense
     (run.path / "tokenizer.model").write_bytes(other.model)
     with pytest.raises(CheckpointError, match=r"was trained with another vocabulary than .*tokenizer\.model"):
         RunFolder.open(run.path).load_model()
@@ -221,7 +221,7 @@ def test_weights_of_another_vocabulary_size_do_not_fit(config: Config, pieces: T
 
 
 def test_every_file_cut_or_gone_is_an_error_for_people(run: RunFolder, tmp_path: Path) -> None:
-    """Never a trace, never a model of other weights."""
+    """There is an error without a traceback, and never a model with other weights."""
     run.set_best({"checkpoint": "step-00000010"})
     files = [file.relative_to(run.path) for file in run.path.rglob("*") if file.is_file()]
     files = [file for file in files if "step-00000005" not in file.parts]

@@ -1,4 +1,4 @@
-"""The numbers of docs/cluster.md, from its formula; and the formula, from counting what PyTorch multiplies."""
+"""Check the numbers of docs/cluster.md against its formula, and the formula against PyTorch's operation count."""
 
 import re
 import runpy
@@ -22,7 +22,7 @@ flops_per_token, seconds = BENCH["flops_per_token"], BENCH["seconds"]
 
 
 def row(name: str) -> list[str]:
-    """The cells of a table's row, after its name."""
+    """Return the cells of a table's row, without its name."""
     found = re.search(rf"^\| {re.escape(name)} \| (.*) \|$", TEXT, re.MULTILINE)
     assert found, name
     return found[1].split(" | ")
@@ -31,12 +31,12 @@ def row(name: str) -> list[str]:
 def test_formula_is_what_is_multiplied() -> None:
     """Counted by PyTorch as it computes, forward and backward."""
     vocabulary, length, sentences = 50, 9, 3
-    # Dimensions of the paper's kind (h x d_k = d), of which the formula speaks.
+    # The formula assumes the paper's dimensions (h x d_k = d).
     config = small_config(d_model=24, d_ff=40, h=2, d_k=12, d_v=12)
-    loss = BatchLoss(Transformer(config, vocabulary).double(), 0.1)  # for which there are no kernels of our own
+    loss = BatchLoss(Transformer(config, vocabulary).double(), 0.1)  # which our own kernels do not support
     ids = torch.randint(3, vocabulary, (sentences, length - 1)).tolist()
     batch = batch_of_ids(ids, ids)
-    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:  # it does not see into the others
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:  # it cannot count inside our kernels
         loss(batch.src_BS, batch.tgt_in_BT, batch.tgt_out_BT)[0].backward()
     counted = counter.get_total_flops() / (sentences * length)
     unseen = 2 * vocabulary * config.d_model  # the product that is added to the embedding's gradient in place

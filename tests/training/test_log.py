@@ -1,4 +1,4 @@
-"""What people see of a training, on a terminal and elsewhere."""
+"""Check what a training prints, on a terminal and elsewhere."""
 
 import io
 import math

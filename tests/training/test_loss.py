@@ -1,4 +1,4 @@
-"""Label smoothing against loops over NumPy arrays."""
+"""Compare label smoothing with loops over NumPy arrays."""
 
 import math
 

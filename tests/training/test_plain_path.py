@@ -1,4 +1,4 @@
-"""What makes training quick changes nothing: the same losses as a plain loop of PyTorch's own parts."""
+"""Check that what makes training fast changes nothing: the losses are those of a plain PyTorch loop."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ def batches():
 
 
 def plain_losses(learner):
-    """The explicit attention, the whole logits, the smoothed targets written out, PyTorch's Adam."""
+    """Train with explicit attention, full logits, explicit smoothed targets, and PyTorch's Adam."""
     model, train = learner.model, CONFIG.train
     optimizer = torch.optim.Adam(
         model.parameters(), betas=(train.adam_beta1, train.adam_beta2), eps=train.adam_epsilon, fused=False

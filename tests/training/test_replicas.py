@@ -1,4 +1,4 @@
-"""Threads that share a micro-batch."""
+"""Check threads that share a micro-batch."""
 
 import pytest
 import torch
@@ -55,7 +55,7 @@ def threads(request):
 
 @pytest.mark.parametrize("lanes", [1, 2, 3])
 def test_what_is_learnt_is_the_same_every_time(lanes, threads):
-    """Bit for bit, whichever lane is quicker."""
+    """Bit for bit, whichever lane is faster."""
     first, second = trained(lanes), trained(lanes)
     assert all(map(torch.equal, first, second))
     assert torch.get_num_threads() == threads
@@ -77,7 +77,7 @@ def test_lanes_have_the_weights_in_common():
     assert addresses[0] == addresses[1]
     for name, tensor in made.state()["optimizer"].items():
         loaded["optimizer"][name] = torch.zeros_like(tensor)
-    made.load(loaded, "before")  # and after weights were read in
+    made.load(loaded, "before")  # and after loading weights
     addresses = [[weight.data_ptr() for weight in loss.parameters()] for loss in made._replicas._losses]
     assert addresses[0] == addresses[1]
 

@@ -1,4 +1,4 @@
-"""`train.ema_decay`, beside a mean written out."""
+"""Compare `train.ema_decay` with an average computed by hand."""
 
 import numpy as np
 import pytest
@@ -54,9 +54,9 @@ def last_mean(run: RunFolder) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # torch warns of its own insides
+@pytest.mark.filterwarnings("ignore")  # torch warns about its internals
 def test_compiled_layers_learn_the_same(corpus, tmp_path) -> None:  # noqa: F811
-    """`train.compile`: minutes of warm-up, the same weights to float tolerance."""
+    """`train.compile` gives the same weights to float tolerance, after minutes of warm-up."""
     import shutil
 
     if shutil.which("g++") is None:
