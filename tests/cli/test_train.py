@@ -348,7 +348,7 @@ def test_a_run_folder_that_exists_is_refused_with_the_two_ways_on(
     before = {file: file.read_bytes() for file in trained.path.rglob("*") if file.is_file()}
     done = heed(*train_arguments, "--out", trained.path, *settings())
     refused(
-        done, 1, f"{trained.path}: exists already", f"heed train --resume {trained.path}", "another folder to --out"
+        done, 1, f"{trained.path}: already exists", f"heed train --resume {trained.path}", "another folder to --out"
     )
     assert {file: file.read_bytes() for file in trained.path.rglob("*") if file.is_file()} == before
 
