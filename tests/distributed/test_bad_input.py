@@ -31,7 +31,7 @@ def test_wrong_settings_and_files(training: Training, tmp_path: Path, more: list
 def test_a_folder_that_exists(training: Training, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "mine").touch()
-    assert_said_once(training.start(2, tmp_path / "run").wait(30), "run: exists already")
+    assert_said_once(training.start(2, tmp_path / "run").wait(30), "run: already exists")
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["mine"]
 
 

@@ -97,5 +97,5 @@ def test_too_often(training: Training, torchrun: TorchrunStart, tmp_path: Path) 
     (run / "mine").mkdir(parents=True)
     started = torchrun(2, *training.arguments, "--out", run, options=["--max-restarts=1"])
     assert started.wait() == 1
-    assert started.said().count(f"heed train: {run}: exists already") == 2
+    assert started.said().count(f"heed train: {run}: already exists") == 2
     assert "[rank1]" not in started.said()
