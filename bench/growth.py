@@ -34,7 +34,7 @@ from heed.model.compiled import CompiledTransformer, reason_not_compiled
 from heed.model.size import kept_floats
 from heed.model.transformer import Transformer
 from heed.training.learner import Learner
-from heed.training.loss import PORTION
+from heed.training.loss import LOGIT_ROWS
 from heed.training.memory import peak_memory, used_memory
 from heed.training.step import train_step
 from heed.training.workers import Workers
@@ -114,7 +114,9 @@ def bytes_at_once(what: str, shape: Shape) -> float:
     d, v = shape.width, shape.vocabulary
     weights = LAYERS * 28 * d * d + d * v
     if what == "train":  # weights, gradient, two moments; activations; a portion of logits
-        return 4 * (4 * weights + kept_floats(shape.model, shape.length) * shape.batch + v * min(PORTION, shape.batch))
+        return 4 * (
+            4 * weights + kept_floats(shape.model, shape.length) * shape.batch + v * min(LOGIT_ROWS, shape.batch)
+        )
     hypotheses = shape.batch * shape.beam
     past = (
         LAYERS * 2 * d * shape.batch * (shape.length + shape.length)

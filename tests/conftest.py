@@ -1,6 +1,6 @@
-"""What several tests need, and what all of them depend on.
+"""Define shared fixtures, and the environment that all tests run in.
 
-The tests must not depend on who starts them and where: a terminal, a script's background, a job of a scheduler.
+The tests must not depend on how they are started: from a terminal, in the background of a script, by a scheduler.
 """
 
 import os
@@ -23,12 +23,12 @@ from heed.translator import Translator
 from heed.vocabulary import Vocabulary
 from tests.processes import all_left, forget_inherited_signals, left_since, mark_all_that_start, started_here
 
-# A job of several processes that the tests themselves run in, and what changes how programs read and write text.
+# Variables of a multi-process job that the tests may run in, and those that change how programs read and write text.
 _NOT_OURS = "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT TORCHELASTIC_RESTART_COUNT"
 _NOT_OURS += " SACREBLEU_SEED PYTHONUTF8 PYTHONIOENCODING PYTHONCOERCECLOCALE"
 for name in _NOT_OURS.split():
     os.environ.pop(name, None)
-os.environ["LC_ALL"] = "C.UTF-8"  # messages of the system in English, too
+os.environ["LC_ALL"] = "C.UTF-8"  # system messages in English, too
 os.umask(0o022)
 forget_inherited_signals()
 mark_all_that_start()
@@ -51,7 +51,7 @@ def no_process_outlives_the_tests() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_process_outlives_its_test(no_process_outlives_the_tests: None) -> Iterator[None]:
-    """What fixtures of the session have started lives on."""
+    """Kill processes that a test leaves behind, but not those of session fixtures."""
     before = started_here()
     yield
     if left := left_since(before):
@@ -60,7 +60,7 @@ def no_process_outlives_its_test(no_process_outlives_the_tests: None) -> Iterato
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
-    """Real text, which is not part of the project."""
+    """Return real text, which is not part of the project."""
     path = Path(os.environ.get("HEED_DATA", Path(__file__).parents[2] / "shared" / "data"))
     if not path.is_dir():
         pytest.skip(f"needs real text in {path}; name its folder with HEED_DATA")
@@ -75,13 +75,13 @@ def tokenizer() -> Tokenizer:
 
 @pytest.fixture(scope="session")
 def sixteen_bits() -> None:
-    """For tests that multiply in 16 bits themselves: on some virtual machines that ends the process."""
+    """Skip tests that multiply in 16 bits on virtual machines where that kills the process."""
     if (fault := bfloat16_fault(os.environ)) is not None:
         pytest.skip(f"a product in bfloat16 {fault} here; perhaps not with ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16")
 
 
 def small_config(**changes: object) -> ModelConfig:
-    """Every letter of a shape has a size of its own, so that swapped dimensions cannot go unseen."""
+    """Every letter of a shape has a different size, so that swapped dimensions are noticed."""
     sizes: dict[str, object] = dict(
         encoder_layers=2, decoder_layers=2, d_model=24, d_ff=40, h=2, d_k=7, d_v=9, dropout=0.0, max_length=60
     )
@@ -95,13 +95,13 @@ def torch_translator(
     int8: bool = False,
     weights: str = "the model",
 ) -> Translator:
-    """Translate with models of this process, which no run folder holds."""
+    """Translate with models that are in no run folder."""
     return Translator(PyTorchEngine(models, tokenizer, decode, int8, weights))
 
 
 @pytest.fixture(params=["post", "pre"])
 def model(request: pytest.FixtureRequest) -> Transformer:
-    """A random model in float64, so that "equal" can mean equal to many digits."""
+    """Return a random model in float64, so that "equal" can mean equal to many digits."""
     torch.manual_seed(3)
     made = Transformer(small_config(norm=request.param), Vocabulary(VOCABULARY)).double().eval()
     # Fresh models are nearly uniform; sharper ones tell hypotheses apart.
@@ -116,7 +116,7 @@ _SUFFIX = re.compile(r"_(?=1*[A-Z])([A-Z1]+)$")
 def shapes_checked(*packages: str, shrinking: tuple[str, ...] = ()) -> Iterator[set[str]]:
     """Check tensors named like `q_BHLK` whenever a function of a package returns; yields the functions seen.
 
-    In the functions named `shrinking` the batch B gets smaller from step to step, so only its dimension counts.
+    In the functions named `shrinking` the batch B shrinks from step to step, so only its dimension is checked.
     """
     seen: set[str] = set()
 

@@ -1,8 +1,8 @@
-"""The processes that tests start: they begin as from a fresh terminal, and none outlives its test.
+"""Start processes as from a fresh terminal, and make sure that none outlives its test.
 
-Every process that a test run starts inherits a mark in its environment. By this mark they are found, whatever session
-they are in and whoever their parent is, and ended: after each test, at the end of the run, and when the run itself is
-killed. Processes are found in /proc, so all of this works on Linux only; elsewhere nothing is found.
+Every process that a test run starts inherits a mark in its environment. The mark identifies it, whatever its session
+and parent, so that it can be killed: after each test, at the end of the run, and when the run itself is killed.
+Processes are found in /proc, so this works on Linux only; elsewhere nothing is found.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ _NAME = "HEED_TEST_RUN"
 _GRACE_SECONDS = 5.0  # for processes that are about to end by themselves
 _PR_SET_PDEATHSIG = 1
 
-_strangers: set[int] = set()  # processes known to carry no mark of ours
+_strangers: set[int] = set()  # processes known not to have our mark
 _guards: list[subprocess.Popen[bytes]] = []
 
 
@@ -46,12 +46,12 @@ def forget_inherited_signals() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
         if signal.getsignal(number) == signal.SIG_IGN:
-            # Still ignored here, as `nohup` asks for; but unlike SIG_IGN, a handler is not inherited.
+            # Still ignored here, as `nohup` asks; but unlike SIG_IGN, a handler is not inherited.
             signal.signal(number, lambda number, frame: None)
 
 
 def mark_all_that_start() -> None:
-    """Mark what this process starts from now on, and see to it that nothing marked outlives this process."""
+    """Mark every process that this one starts, and make sure that none outlives it."""
     mark = uuid.uuid4().hex
     unmarked = {name: value for name, value in os.environ.items() if name != _NAME}
     os.environ[_NAME] = mark
@@ -63,7 +63,7 @@ def mark_all_that_start() -> None:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                start_new_session=True,  # out of reach of whatever ends the test run
+                start_new_session=True,  # so that it survives what kills the test run
             )
         )
 
@@ -87,15 +87,15 @@ def left_since(before: set[int]) -> list[str]:
 
 
 def all_left() -> list[str]:
-    """The same for everything this test run has started."""
-    _strangers.clear()  # a number may have been given to another process since
+    """Kill everything that this test run has started."""
+    _strangers.clear()  # the number may have been reused since
     return left_since(set())
 
 
 def marked(mark: str, strangers: set[int] | None = None) -> dict[int, list[str]]:
     """Return the processes with a mark (`NAME=value`) in their environment, and their environments.
 
-    `strangers` are not looked at; those newly found to have no mark are added to them.
+    Processes in `strangers` are skipped; others without the mark are added to it.
     """
     strangers = set() if strangers is None else strangers
     found = {}
@@ -124,10 +124,10 @@ def _kill(pids: set[int]) -> None:
 
 
 def _guard(parent: int, mark: str) -> None:
-    """Wait until the test run has ended, in whatever way, and kill what is left of it."""
+    """Wait until the test run has ended, in whatever way, and kill its remaining processes."""
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGUSR1)
-    if os.getppid() == parent:  # it has not ended before it was watched
+    if os.getppid() == parent:  # it had not ended before the watch began
         signal.sigwait([signal.SIGUSR1])
     while left := set(marked(mark)):
         _kill(left)

@@ -1,9 +1,9 @@
-"""The map of the code, read from the imports with `ast`.
+"""Check the map of the code by its imports, read with `ast`.
 
 errors | vocabulary | wording | bar | allocator | processor | threads < lock < durable | cache
-       < config | kernels | options < text | model | evaluate | demo < data | decode | translation
-       < doctor < checkpoint < run < export < engines
-       < translator < inspect | training < serve | paper | bench < cli
+       < config | kernels | options < settings < text | model | evaluate | demo < data | decode | translation
+       < doctor < checkpoint < run < export < engines < translator < inspect | training
+       < serve | paper | bench < cli
 """
 
 import ast
@@ -18,12 +18,13 @@ import heed
 
 SOURCE = Path(heed.__file__).parent
 
-# A package may import what stands in an earlier row, never a sibling in its own.
+# A package may import from earlier rows, never from its own.
 ORDER = [
     ["errors", "vocabulary", "wording", "bar", "allocator", "processor", "threads"],
     ["lock"],
     ["durable", "cache"],
     ["config", "kernels", "options"],
+    ["settings"],
     ["text", "model", "evaluate", "demo"],
     ["data", "decode", "translation"],
     ["doctor"],
@@ -49,12 +50,13 @@ TORCHLESS = [
     "durable",
     "lock",
     "config",
+    "settings",
     "text",
     "evaluate",
     "demo",
     "translation",
 ]
-# Files of other packages without it: a step of search is any function of arrays, and ctranslate2 starts without torch.
+# Other files without torch: a step of search is any function of arrays, and ctranslate2 starts without torch.
 TORCHLESS_FILES = [
     *("decode/search.py", "decode/beam.py", "decode/greedy.py", "decode/sampling.py", "decode/prefix.py"),
     *("decode/penalty.py", "engines/__init__.py", "engines/ctranslate2.py", "engines/exported.py"),
@@ -67,7 +69,7 @@ def package_of(file: Path) -> str:
 
 
 def imported(file: Path) -> Iterator[tuple[str, int]]:
-    """Every module a file imports, wherever in the file, with its line."""
+    """Yield every module that a file imports, wherever in the file, with its line."""
     inside = ["heed", *file.relative_to(SOURCE).parts[:-1]]
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -160,7 +162,7 @@ KNOW_THE_TRANSFORMER = {"__init__.py", "export/ctranslate2.py", "export/huggingf
 
 
 def mentions(file: Path, name: str, called: bool) -> list[int]:
-    """The lines of a file that name something, or only those that call it."""
+    """Return the lines of a file that use a name, or only those that call it."""
     found = []
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and not called and name in [alias.name for alias in node.names]:
@@ -173,7 +175,7 @@ def mentions(file: Path, name: str, called: bool) -> list[int]:
 
 
 def test_one_place_builds_models() -> None:
-    """Everything else speaks to `model/interface.py`, so another kind of model is a file and a line."""
+    """All other code uses `model/interface.py`, so that a new kind of model is one file and one line."""
     for file in FILES:
         place = file.relative_to(SOURCE).as_posix()
         if place != "model/build.py":

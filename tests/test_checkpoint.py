@@ -75,7 +75,7 @@ def test_a_cut_file_is_noticed(folder: Path, kept: int) -> None:
 
 def test_a_missing_file_is_named(folder: Path) -> None:
     (folder / "model.safetensors").unlink()
-    with pytest.raises(CheckpointError, match=r"model\.safetensors: missing; the checkpoint is not whole"):
+    with pytest.raises(CheckpointError, match=r"model\.safetensors: missing; the checkpoint is incomplete"):
         read_tensors(folder, "model")
     (folder / MANIFEST).unlink()
     with pytest.raises(CheckpointError, match=r"manifest\.json: missing"):
@@ -103,7 +103,7 @@ def test_a_file_the_manifest_does_not_know_is_not_trusted(folder: Path) -> None:
 def test_another_format_is_refused_before_anything_is_read(folder: Path, version: object) -> None:
     write_manifest(folder, {**read_manifest(folder), "format": version})
     (folder / "model.safetensors").write_bytes(b"of a format not yet invented")
-    with pytest.raises(CheckpointError, match=f"has format {version}, this heed reads format 2 and 3; .*CHANGELOG"):
+    with pytest.raises(CheckpointError, match=f"has format {version}, but this heed reads format 2 and 3; .*CHANGELOG"):
         read_tensors(folder, "model")
 
 
@@ -117,7 +117,7 @@ def test_any_bit_flipped_in_the_manifest_is_found(folder: Path) -> None:
             found = read_manifest(folder)
         except CheckpointError:
             continue
-        # White space at the end of a line is all that may change.
+        # Only white space at the end of a line may change.
         (folder / MANIFEST).write_bytes(content)
         assert found == read_manifest(folder)
 
@@ -133,7 +133,7 @@ def test_json_that_is_none(tmp_path: Path, content: bytes) -> None:
 
 
 class Crash(BaseException):
-    """The machine goes down."""
+    """Raised to simulate a crash of the machine."""
 
 
 def test_a_checkpoint_is_replaced(folder: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_crash_anywhere_leaves_a_whole_checkpoint_or_none(
             assert equal(read, weights(1)) or (replaces and not survived and equal(read, weights(0)))
         else:
             assert not survived
-        write_checkpoint(path, {"model": weights(2)}, {"step": 10})  # what is left behind is in nobody's way
+        write_checkpoint(path, {"model": weights(2)}, {"step": 10})  # leftovers do not prevent another attempt
         assert equal(read_tensors(path, "model"), weights(2))
         assert [left.name for left in path.parent.iterdir()] == [path.name]
         if survived:

@@ -17,17 +17,14 @@ from heed.config import (
     Setting,
     TrainConfig,
     all_settings,
-    build_config,
-    config_from_dict,
-    parse_overrides,
     preset,
-    read_config,
     tiny,
 )
 from heed.durable import write_json
 from heed.errors import ConfigError
 from heed.model.dropout import Dropout
 from heed.model.transformer import Transformer
+from heed.settings import build_config, config_from_dict, parse_overrides, read_config
 from heed.vocabulary import Vocabulary
 
 
@@ -72,7 +69,7 @@ def test_tiny_is_the_published_shape() -> None:
     assert (model.encoder_layers, model.decoder_layers) == (4, 4)
     assert (model.d_model, model.d_ff, model.h, model.dropout) == (128, 256, 4, 0.3)
     train = preset("tiny").train
-    # A peak of 0.005 at step 2000, at most 8000 updates.
+    # A peak of 0.005 at step 2000, at most 8000 steps.
     assert (train.warmup_steps, train.max_steps) == (2_000, 8_000)
     assert train.learning_rate_factor * (128 * 2_000) ** -0.5 == pytest.approx(0.005, rel=0.02)
 
@@ -101,13 +98,13 @@ def test_quick_is_swift_with_many_small_updates() -> None:
 @pytest.mark.parametrize("name", ["quick", "tiny", "swift", "small", "base", "big"])
 def test_presets_are_whole_and_know_their_name(name: str) -> None:
     assert preset(name).preset == name
-    assert build_config(preset(name)) == preset(name)  # contradicts itself nowhere
+    assert build_config(preset(name)) == preset(name)  # without contradictions
 
 
 def test_an_unknown_preset() -> None:
     with pytest.raises(
         ConfigError,
-        match='unknown preset "tinny"; did you mean "tiny"\\?; there are: quick, tiny, swift, small, base, big',
+        match='unknown preset "tinny"; did you mean "tiny"\\?; choose from: quick, tiny, swift, small, base, big',
     ):
         preset("tinny")
 
@@ -162,14 +159,14 @@ def test_there_and_back_through_json(tmp_path: Path, name: str) -> None:
         ("x.toml", b"[train]\nmax_steps = \n", r"x\.toml: cannot be read: .*line 2"),
         ("x.toml", b"# gr\xfc\xdfe", r"x\.toml: cannot be read: .*utf-8"),
         ("x.json", b"{", r"x\.json: cannot be read: .*line 1"),
-        ("x.json", b"[1, 2]", r"x\.json: holds no settings"),
-        ("x.json", b"5", r"x\.json: holds no settings"),
+        ("x.json", b"[1, 2]", r"x\.json: has no settings"),
+        ("x.json", b"5", r"x\.json: has no settings"),
         ("x.json", b"[" * 100_000, r"x\.json: cannot be read"),
         ("x.toml", b"[train]\nseed = " + b"9" * 5000, r"x\.toml: cannot be read"),
         ("x.toml", b"preset = tiny\n", r'x\.toml: line 1: text needs quotes; write preset = "tiny"$'),
         ("x.toml", b"[data]\ntrain_source = a/b.en\n", r'x\.toml: line 2: .*; write train_source = "a/b\.en"$'),
-        ("a.en", b"A man rides.\n", r"a\.en: not TOML; text goes to --source"),
-        ("a.en.gz", b"\x1f\x8b\x08\x00\xff", r"a\.en\.gz: not TOML; text goes to --source"),
+        ("a.en", b"A man rides.\n", r"a\.en: not TOML; pass text with --source"),
+        ("a.en.gz", b"\x1f\x8b\x08\x00\xff", r"a\.en\.gz: not TOML; pass text with --source"),
     ],
 )
 def test_a_file_that_cannot_be_read(tmp_path: Path, name: str, content: bytes, complaint: str) -> None:
@@ -186,7 +183,7 @@ def test_a_toml_file_as_windows_saves_it(tmp_path: Path) -> None:
 def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"absent\.toml: no such file"):
         read_config(tmp_path / "absent.toml")
-    with pytest.raises(ConfigError, match=rf"is a folder; to go on with a run, use --resume {tmp_path}"):
+    with pytest.raises(ConfigError, match=rf"is a folder; to resume a run, use --resume {tmp_path}"):
         read_config(tmp_path)
 
 
@@ -306,7 +303,7 @@ def test_every_number_has_bounds_and_its_default_is_within() -> None:
 
 @pytest.mark.parametrize("setting", all_settings(), ids=lambda one: f"{one.section}.{one.key}")
 def test_no_value_is_too_extreme_for_an_answer(setting: Setting) -> None:
-    """Refused by name, or a config whose model can be built."""
+    """Every value is refused by name, or gives a config whose model can be built."""
     numbers = [0, -1, 1, 10**18, -(10**18), 10**400, 16**5000, math.nan, math.inf, -math.inf, 1e308, -1e308, 1e-308]
     texts = ["", "x", "\0", "nan", "5"]
     for value in [*numbers, 0.9999999999, 0.5, *texts, None, True, [], [1], {}, {"a": 1}, date(2026, 1, 1)]:

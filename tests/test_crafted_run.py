@@ -1,4 +1,4 @@
-"""Run folders from strangers, with every checksum made right: refused by name, at once, without a byte too much."""
+"""Craft malicious run folders with correct checksums: each is refused by name, at once, without using memory."""
 
 import json
 import os
@@ -13,11 +13,13 @@ import torch
 import heed
 from heed.checkpoint import read_all_tensors, read_manifest, write_checkpoint
 from heed.cli.main import main
-from heed.config import Config, build_config
+from heed.config import Config
 from heed.durable import MANIFEST, read_json, write_json, write_manifest
 from heed.engines.exported import checkpoint_path
 from heed.errors import CheckpointError, ConfigError, HeedError
+from heed.model.size import count_parameters
 from heed.run import RunFolder
+from heed.settings import build_config
 from heed.text.tokenizer import Tokenizer
 from heed.training.learner import Learner
 from heed.training.workers import Workers
@@ -80,7 +82,7 @@ HARMS: dict[str, tuple[str, str, Callable[[dict[str, torch.Tensor], str], object
 
 @pytest.mark.parametrize("harm", HARMS)
 def test_no_tensor_of_another_kind_is_resumed_with(run: Path, pieces: Tokenizer, harm: str) -> None:
-    """PyTorch's fused Adam trusts the sizes it is given, and writes beyond the end."""
+    """PyTorch's fused Adam does not check sizes, and would write out of bounds."""
     group, key, change = HARMS[harm]
     state = read_all_tensors(run / STEP)
     change(state[group], key)
@@ -97,12 +99,12 @@ def test_no_tensor_of_another_kind_is_resumed_with(run: Path, pieces: Tokenizer,
 def test_no_group_may_be_missing(run: Path, pieces: Tokenizer, group: str) -> None:
     state = read_all_tensors(run / STEP)
     del state[group]
-    with pytest.raises(CheckpointError, match=f"x: has no {group}.safetensors"):
+    with pytest.raises(CheckpointError, match=f"x: {group}.safetensors is missing"):
         make_learner(len(pieces)).load(state, "x")
 
 
 def test_before_the_first_update_there_are_no_moments(pieces: Tokenizer, learner: Learner) -> None:
-    """A run whose first updates were all left out is saved, too, and goes on."""
+    """A run whose first steps were all skipped is saved, too, and can be resumed."""
     fresh = Learner(learner.config, Vocabulary(len(pieces)), learner.workers)
     state = fresh.state()
     assert state["optimizer"] == {}
@@ -124,7 +126,7 @@ def test_names_of_tensors_do_not_command_the_terminal(run: Path, capfd: pytest.C
 
 
 def tell_of(run: Path, change: dict[str, Any]) -> None:
-    """Weights of the right model, and a config.json and manifest that tell of another one."""
+    """Change config.json and manifest to another model, but not the weights."""
     settings = read_json(run / "config.json")
     settings["model"] |= change
     settings["train"] |= {"batch_tokens": 10**9, "micro_batch_tokens": 10**9}
@@ -146,7 +148,7 @@ def tell_of(run: Path, change: dict[str, Any]) -> None:
 )
 @pytest.mark.timeout(60)
 def test_a_large_config_takes_no_memory(run: Path, change: dict[str, Any]) -> None:
-    """As large as a config may be: some of these would be petabytes."""
+    """These are the largest allowed values: some models would take petabytes."""
     tell_of(run, change)
     opened = RunFolder.open(run)
     for refuse in (opened.load_model, opened.check_newest):
@@ -175,8 +177,20 @@ def test_a_larger_config_is_refused_by_name(run: Path, change: dict[str, Any]) -
         RunFolder.open(run)
 
 
+@pytest.mark.timeout(60)
+def test_a_header_that_claims_more_weights_than_the_file_has_takes_no_memory(run: Path) -> None:
+    """The header of a safetensors file is read before its checksum is verified."""
+    tell_of(run, {"d_ff": 1_048_576})
+    opened = RunFolder.open(run)
+    n_weights = count_parameters(opened.config.model, len(opened.tokenizer))
+    header = json.dumps({"w": {"dtype": "F32", "shape": [n_weights], "data_offsets": [0, 4 * n_weights]}}).encode()
+    (run / STEP / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
+    with pytest.raises(CheckpointError, match=r"model\.safetensors: damaged \(its header claims [\d,]+ weights in "):
+        opened.load_model()
+
+
 def test_a_huge_limit_takes_no_memory(run: Path) -> None:
-    """Sines are computed as far as they are needed."""
+    """Sines are computed only as far as needed."""
     tell_of(run, {"max_length": 100_000})
     model = RunFolder.open(run).load_model()
     assert model.source_positions.table(5000).shape == (5000, 8)
@@ -191,7 +205,7 @@ FILES = ["config.json", "tokenizer.model", "best.json", f"{STEP}/{MANIFEST}", f"
 @pytest.mark.parametrize("kind", ["fifo", "device", "folder"])
 @pytest.mark.timeout(60)
 def test_what_is_no_file_is_not_read(run: Path, name: str, kind: str) -> None:
-    """A FIFO would be waited for, and /dev/zero read, for ever."""
+    """Reading a FIFO or /dev/zero would never end."""
     path = run / name
     path.unlink()
     if kind == "fifo":
@@ -253,12 +267,12 @@ def test_another_digit_in_best_json_is_noticed(run: Path, learner: Learner, piec
     RunFolder(run, learner.config, pieces).save_step(6, learner.state(), {})
     (run / "best.json").write_text((run / "best.json").read_text().replace("00005", "00006"))
     for find in (RunFolder.open(run).load_model, lambda: checkpoint_path(run, "best")):
-        with pytest.raises(CheckpointError, match=r"best\.json: damaged or changed: its checksum is not right"):
+        with pytest.raises(CheckpointError, match=r"best\.json: damaged or edited: its checksum is wrong"):
             find()
 
 
 def test_every_flipped_bit_of_both_is_noticed(run: Path) -> None:
-    """Or changes nothing: white space."""
+    """Unless it changes white space only."""
     for name, read in (("best.json", RunFolder.best), ("config.json", lambda run: RunFolder.open(run.path).config)):
         path, meant = run / name, read(RunFolder.open(run))
         content = path.read_bytes()
@@ -272,14 +286,14 @@ def test_every_flipped_bit_of_both_is_noticed(run: Path) -> None:
                 continue
             finally:
                 path.write_bytes(content)
-            # Without its name, which nobody then knows, a checksum is none.
+            # A flipped bit in the key "checksum" makes it an unknown key, and the file one without a checksum.
             assert found == meant or (name == "best.json" and {**found, **meant} == found), position
 
 
 def test_a_change_of_the_config_is_refused_until_it_is_meant(run: Path) -> None:
     path = run / "config.json"
     path.write_text(path.read_text().replace('"alpha": 0.6', '"alpha": 0.2'))
-    with pytest.raises(CheckpointError, match='put back .* if the change is meant, delete the line "checksum"'):
+    with pytest.raises(CheckpointError, match='restore .* if the edit is intended, delete its "checksum" line'):
         heed.load(run)
     settings = json.loads(path.read_text())
     del settings["checksum"]

@@ -1,4 +1,4 @@
-"""Documents that are made from the code are made from this code, and what they point at exists."""
+"""Check that generated documents are up to date, and that files named in documents exist."""
 
 import re
 import runpy
@@ -32,13 +32,14 @@ def test_links_lead_somewhere(path):
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_files_named_in_the_text_exist(path):
-    """`src/heed/...`, `tests/...`, `bench/...`: a map that names what is gone is worse than none."""
+    """Paths such as `src/heed/...`, `tests/...` and `bench/...`."""
     for name in re.findall(r"`((?:src|tests|bench|configs|docs)/[\w./-]+)`", path.read_text(encoding="utf-8")):
         assert (ROOT / name).exists(), name
 
 
 def test_the_example_config_is_valid_and_complete():
-    from heed.config import build_config, preset, read_config
+    from heed.config import preset
+    from heed.settings import build_config, read_config
 
     path = ROOT / "configs" / "multi30k-tiny.toml"
     settings = read_config(path)

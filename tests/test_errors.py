@@ -45,7 +45,7 @@ def test_every_error_is_raised_somewhere() -> None:
 
 
 def test_no_package_has_errors_of_its_own_tree() -> None:
-    """Exceptions are defined in errors.py; what is not an error may be defined where it is used."""
+    """Errors are defined in errors.py; other exceptions may be defined where they are used."""
     elsewhere = {
         f"{file.relative_to(SOURCE)}: {node.name}"
         for file in SOURCE.rglob("*.py")

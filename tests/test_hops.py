@@ -1,4 +1,4 @@
-"""How far it is from the command to the decoder: ARCHITECTURE.md says so, and this counts."""
+"""Count the calls from the command to the decoder, and compare with ARCHITECTURE.md."""
 
 import re
 import subprocess

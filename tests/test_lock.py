@@ -1,4 +1,4 @@
-"""The lock of a run folder, between real processes."""
+"""Lock run folders in real processes."""
 
 import json
 import os
@@ -32,7 +32,7 @@ sys.stdin.readline()
 
 @pytest.fixture
 def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """Another process with the lock of `tmp_path`; a line to it makes it release, another one end."""
+    """Start a process that locks `tmp_path`; one line makes it release the lock, another one exit."""
     with Started(
         [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -45,7 +45,7 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 @contextmanager
 def waiting(script: str, folder: Path) -> Iterator[None]:
-    """A process that has run the script in the folder and does not end meanwhile."""
+    """Start a process that has run the script in the folder, and keep it running."""
     script += "; print('ready', flush=True); input()"
     with Started(
         [sys.executable, "-c", script], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -87,7 +87,7 @@ def test_it_is_free_again_when_the_holder_is_killed(tmp_path: Path, holder: subp
 
 
 def test_the_lock_is_flock_on_the_file_named_lock(tmp_path: Path) -> None:
-    """Seen by the system's own `flock` call from another process, as any program may look."""
+    """Checked with `flock` itself in another process, as any program might do."""
     probe = "import fcntl, sys; fcntl.flock(open(sys.argv[1]), fcntl.LOCK_EX | fcntl.LOCK_NB)"
     command = [sys.executable, "-c", probe, str(tmp_path / "lock")]
     with FolderLock.acquire(tmp_path):
@@ -100,7 +100,7 @@ def test_the_same_process_cannot_have_it_twice(tmp_path: Path) -> None:
     with FolderLock.acquire(tmp_path) as lock:
         with pytest.raises(CheckpointError, match=f"process {os.getpid()}"):
             FolderLock.acquire(tmp_path)
-    lock.release()  # a second time: nothing happens
+    lock.release()  # a second time does nothing
     assert not FolderLock.is_held(tmp_path)
 
 
@@ -115,7 +115,7 @@ def test_asking_leaves_no_trace_and_disturbs_nobody(tmp_path: Path) -> None:
     assert not FolderLock.is_held(tmp_path)
     assert list(tmp_path.iterdir()) == []
     FolderLock.acquire(tmp_path).release()
-    # While somebody asks (a shared lock, for an instant), others who ask hear "free".
+    # `is_held` takes a shared lock for an instant, which other calls of `is_held` must not notice.
     with waiting("import fcntl; file = open('lock'); fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)", tmp_path):
         assert not FolderLock.is_held(tmp_path)
 

@@ -1,6 +1,6 @@
-"""A run folder that version 0.1.0 made (format 2: config.json and best.json without checksums), kept in tests/old_run.
+"""Use a run folder of version 0.1.0 (format 2: config.json and best.json without checksums), kept in tests/old_run.
 
-300 steps on letters and the same reversed, relative names, ended. What it translates is what 0.1.0 said of it.
+The run finished 300 steps on letters and their reversal, with relative paths. Expected translations are those of 0.1.0.
 """
 
 import json
@@ -23,7 +23,7 @@ TRANSLATED = {"a b c": ("c a", -1.3164), "d d a": ("d a", -1.8075), "": ("", 0.0
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The folder it was trained in: the texts, and the run below."""
+    """Copy the folder it was trained in: the texts, and the run."""
     shutil.copytree(FOLDER / "text", tmp_path / "home")
     shutil.copytree(FOLDER / "run", tmp_path / "home" / "run")
     (tmp_path / "elsewhere").mkdir()
@@ -50,11 +50,11 @@ def test_it_translates_as_it_did(folder: Path) -> None:
 
 
 def test_it_goes_on(folder: Path) -> None:
-    """And what is written anew has the new form."""
+    """New files have the new format."""
     done = command(folder, "train", "--resume", "run", "--set", "train.max_steps=310")
     assert done.returncode == 0, done.stderr
-    assert "going on at step 300" in done.stderr
-    assert "drew dropout masks in another way" in done.stderr
+    assert "resuming at step 300" in done.stderr
+    assert "drew dropout masks differently" in done.stderr
     run = RunFolder.open(folder / "run")
     assert run.steps()[-1] == 310
     for name in ("config.json", "best.json"):
@@ -87,11 +87,11 @@ def test_resumed_from_elsewhere_it_says_whose_name_that_is(folder: Path) -> None
     done = command(folder.parent / "elsewhere", "train", "--resume", "../home/run", "--set", "train.max_steps=310")
     assert done.returncode == 1
     assert "../home/run/config.json: data.valid_source = 'valid.src': no such file here" in done.stderr
-    assert "go to the one the run was begun in" in done.stderr and "Traceback" not in done.stderr
+    assert "change to the folder the run was started in" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_an_ended_run_has_no_need_of_its_text(folder: Path) -> None:
     done = command(folder.parent / "elsewhere", "train", "--resume", "../home/run")
     assert done.returncode == 0, done.stderr
-    assert "has ended already, at step 300: there is nothing to do" in done.stderr
+    assert "already finished at step 300: nothing to do" in done.stderr
     assert "data.valid_source" in done.stderr

@@ -1,4 +1,4 @@
-"""What the tests start: real test runs, started as a script's background job, and killed."""
+"""Kill real test runs, started as background jobs of a script, and check that their processes end."""
 
 import signal
 import subprocess
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are f
 
 
 def a_test_run(folder: Path, *options: str) -> Started[str]:
-    """The project's set-up, with a few tests of its own, as a script's background job has it."""
+    """Run a few tests with the project's set-up, as a background job of a script."""
     (folder / "test_some.py").write_text(TESTS, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "-c", "/dev/null"]
     ignoring = ["sh", "-c", "trap '' INT HUP TERM USR1; exec \"$@\"", "sh"]

@@ -46,7 +46,7 @@ PAGE = (Path(__file__).parents[1] / "docs" / "python.md").read_text(encoding="ut
 
 
 def fresh(name: str) -> typing.Any:
-    """What `heed.<name>` is to somebody who has imported nothing else: other tests import submodules."""
+    """Check `heed.<name>` after `import heed` alone: other tests import submodules."""
     return heed.__getattr__(name)
 
 
@@ -59,7 +59,7 @@ def methods(cls: type) -> dict[str, typing.Any]:
 
 
 def test_the_public_names_are_these() -> None:
-    """To add one, add it here, to the documentation and to the changelog; to take one away is a breaking change."""
+    """A new name goes here, into the documentation and into the changelog; removing one is a breaking change."""
     assert set(heed.__all__) == PUBLIC
     assert len(heed.__all__) == len(PUBLIC)
     assert set(dir(heed)) == PUBLIC
@@ -71,7 +71,7 @@ def test_every_name_can_be_imported_by_itself() -> None:
 
 
 def test_no_submodule_hides_a_name() -> None:
-    """Importing `heed.x` makes `x` an attribute of heed, whatever `x` was before."""
+    """Importing the module `heed.x` overwrites the attribute `x` of heed."""
     assert not PUBLIC & {path.stem for path in SOURCE.iterdir() if path.stem not in ("__init__", "__main__")}
 
 
@@ -80,7 +80,7 @@ def test_every_name_is_explained(name: str) -> None:
     thing = fresh(name)
     assert inspect.isclass(thing) or inspect.isfunction(thing)
     doc = thing.__doc__
-    assert doc and not doc.startswith(f"{name}("), name  # a dataclass without words documents itself like that
+    assert doc and not doc.startswith(f"{name}("), name  # the generated docstring of a dataclass without one
     assert doc.strip().split("\n")[0].rstrip().endswith((".", ":")), doc
 
 
@@ -129,11 +129,11 @@ def test_a_name_that_is_not_there() -> None:
 
 
 def signatures() -> dict[str, typing.Any]:
-    """Every function a user may call, by its name in the documentation."""
+    """Return every public function, by its name in the documentation."""
     found = {}
     for name in sorted(PUBLIC - ERRORS - {"__version__"}):
         thing = fresh(name)
-        if inspect.isfunction(thing) or name in ("Sampling", "Transformer"):  # others are not made by users
+        if inspect.isfunction(thing) or name in ("Sampling", "Transformer"):  # users do not create the others
             found[f"heed.{name}"] = inspect.signature(thing)
         if inspect.isclass(thing):
             found |= {f"{name}.{method}": inspect.signature(getattr(thing, method)) for method in methods(thing)}
@@ -146,7 +146,7 @@ def parameters(signature: inspect.Signature) -> list[tuple[str, object, object]]
 
 @pytest.mark.parametrize("name", signatures())
 def test_every_parameter_is_documented(name: str) -> None:
-    """The page has the call as it is: all parameters in order, and their defaults."""
+    """The page shows the signature: all parameters in order, with their defaults."""
     call = re.search(rf"`{re.escape(name)}\(([^`]*)\)`", PAGE)
     assert call is not None, f"docs/python.md does not have `{name}{signatures()[name]}`"
     namespace: dict[str, typing.Any] = {}

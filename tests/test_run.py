@@ -7,11 +7,12 @@ import pytest
 import torch
 
 from heed.checkpoint import read_tensors
-from heed.config import Config, build_config
+from heed.config import Config
 from heed.durable import write_json
 from heed.errors import CheckpointError, HeedError
 from heed.model.transformer import Transformer
 from heed.run import RunFolder, load_weights
+from heed.settings import build_config
 from heed.text.tokenizer import Tokenizer
 from heed.vocabulary import Vocabulary
 
@@ -60,7 +61,7 @@ def test_what_is_saved_is_loaded(run: RunFolder, config: Config, pieces: Tokeniz
 def test_last_best_and_named_checkpoints(run: RunFolder) -> None:
     checkpoints = run.path / "checkpoints"
     assert run.checkpoint_path("last") == checkpoints / "step-00000010"
-    assert run.checkpoint_path() == checkpoints / "step-00000010"  # nothing to judge by yet
+    assert run.checkpoint_path() == checkpoints / "step-00000010"  # nothing to compare yet
     run.set_best({"checkpoint": "step-00000005", "bleu": 1.0})
     assert run.checkpoint_path() == checkpoints / "step-00000005"
     assert run.checkpoint_path("last") == checkpoints / "step-00000010"
@@ -107,17 +108,17 @@ def test_a_folder_that_exists_is_refused_with_the_two_ways_on(run: RunFolder) ->
     with pytest.raises(CheckpointError) as caught:
         RunFolder.refuse_existing(run.path)
     message = str(caught.value)
-    assert f"{run.path}: exists already" in message
+    assert f"{run.path}: already exists" in message
     assert f"heed train --resume {run.path}" in message
     assert "another folder to --out" in message
     assert {file: file.read_bytes() for file in run.path.rglob("*") if file.is_file()} == before
 
 
 def test_a_file_in_its_place_is_refused(tmp_path: Path) -> None:
-    """It may be somebody's text: nobody is told to delete it."""
+    """It may be valuable text, so the message must not suggest deleting it."""
     (tmp_path / "a.en").write_bytes(b"text\n")
     with pytest.raises(
-        CheckpointError, match=r"a\.en is a file, not a folder; give the name of a new folder"
+        CheckpointError, match=r"a\.en is a file, not a folder; pass the name of a new folder"
     ) as caught:
         RunFolder.refuse_existing(tmp_path / "a.en")
     assert "remove" not in str(caught.value) and "--resume" not in str(caught.value)
@@ -125,7 +126,7 @@ def test_a_file_in_its_place_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_of_other_things_is_refused(tmp_path: Path) -> None:
     (tmp_path / "photo.jpg").touch()
-    with pytest.raises(CheckpointError, match="exists already, is not empty and not a run") as caught:
+    with pytest.raises(CheckpointError, match="already exists, and is neither empty nor a run folder") as caught:
         RunFolder.refuse_existing(tmp_path)
     assert "remove" not in str(caught.value) and "--resume" not in str(caught.value)
 
@@ -151,7 +152,7 @@ def test_missing_folders(tmp_path: Path) -> None:
 
 def test_a_run_without_checkpoints(tmp_path: Path, config: Config, pieces: Tokenizer) -> None:
     run = RunFolder.create(tmp_path / "run", config, pieces)
-    with pytest.raises(CheckpointError, match="has no checkpoint yet; `heed train --resume "):
+    with pytest.raises(CheckpointError, match="has no checkpoint yet; to train: heed train --resume "):
         run.load_model()
     with pytest.raises(CheckpointError, match='no checkpoint "step-7"; there are none'):
         run.load_model("step-7")
@@ -181,7 +182,7 @@ def test_a_damaged_best(run: RunFolder, content: str) -> None:
 
 def test_another_vocabulary_is_refused(run: RunFolder) -> None:
     other = Tokenizer.learn(["t u v w x y z"] * 20, 300)
-    assert len(other) == len(run.tokenizer)  # it would fit, and mean nothing
+    assert len(other) == len(run.tokenizer)  # it would fit, but give nonsense
     (run.path / "tokenizer.model").write_bytes(other.model)
     with pytest.raises(CheckpointError, match=r"was trained with another vocabulary than .*tokenizer\.model"):
         RunFolder.open(run.path).load_model()
@@ -190,9 +191,9 @@ def test_another_vocabulary_is_refused(run: RunFolder) -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"d_ff": 16}, r"does not fit .*config\.json: it was trained with model d_ff = \d+; put back"),
-        ({"encoder_layers": 2}, r"it was trained with model encoder_layers = 1; put back"),
-        ({"h": 4, "norm": "pre"}, r"model h = \d, norm = post; put back"),  # the shapes would fit another h
+        ({"d_ff": 16}, r"does not fit .*config\.json: it was trained with model d_ff = \d+; restore"),
+        ({"encoder_layers": 2}, r"it was trained with model encoder_layers = 1; restore"),
+        ({"h": 4, "norm": "pre"}, r"model h = \d, norm = post; restore"),  # the shapes would fit another h
     ],
 )
 def test_a_changed_config_is_refused(run: RunFolder, change: dict[str, int], complaint: str) -> None:
@@ -205,19 +206,23 @@ def test_a_changed_config_is_refused(run: RunFolder, change: dict[str, int], com
 
 def test_weights_of_another_build_do_not_fit(config: Config, pieces: Tokenizer) -> None:
     deeper = Transformer(replace(config.model, encoder_layers=2), pieces.vocabulary)
-    with pytest.raises(CheckpointError, match=r"does not fit its config\.json: \d+ other tensors, such as "):
+    with pytest.raises(
+        CheckpointError, match=r"does not fit its config\.json: \d+ tensors missing or unknown, such as "
+    ):
         load_weights(make_model(config, pieces, 0), dict(deeper.state_dict()), "x")
 
 
 def test_weights_of_another_vocabulary_size_do_not_fit(config: Config, pieces: Tokenizer) -> None:
     torch.manual_seed(0)
     larger = Transformer(config.model, Vocabulary(len(pieces) + 1))
-    with pytest.raises(CheckpointError, match=rf"is \({len(pieces) + 1}, 8\), they ask for \({len(pieces)}, 8\)"):
+    with pytest.raises(
+        CheckpointError, match=rf"has shape \({len(pieces) + 1}, 8\), but they need \({len(pieces)}, 8\)"
+    ):
         load_weights(make_model(config, pieces, 0), dict(larger.state_dict()), "x")
 
 
 def test_every_file_cut_or_gone_is_an_error_for_people(run: RunFolder, tmp_path: Path) -> None:
-    """Never a trace, never a model of other weights."""
+    """There is an error without a traceback, and never a model with other weights."""
     run.set_best({"checkpoint": "step-00000010"})
     files = [file.relative_to(run.path) for file in run.path.rglob("*") if file.is_file()]
     files = [file for file in files if "step-00000005" not in file.parts]

@@ -5,8 +5,8 @@ from batches import read_batches
 from turns import UpdateTurns, read_job
 
 from heed.allocator import keep_freed_memory
-from heed.config import config_from_dict
 from heed.data.batch import Batch
+from heed.settings import config_from_dict
 from heed.training.learner import Learner
 from heed.training.step import train_step
 from heed.training.workers import Workers

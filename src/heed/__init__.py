@@ -1,10 +1,10 @@
-"""heed: the Transformer of "Attention Is All You Need" as software.
+"""Train and use the Transformer of "Attention Is All You Need".
 
     >>> import heed
     >>> translator = heed.load("runs/x")
     >>> translator.translate(["A man is riding a bike."])[0].text
 
-Everything below is loaded when first used, so that `import heed` costs nothing.
+Names are imported when first used, so that `import heed` is fast.
 """
 
 from importlib import import_module

@@ -3,7 +3,7 @@
 import ctypes
 import sys
 
-_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # of glibc's <malloc.h>
+_M_TRIM_THRESHOLD, _M_MMAP_MAX = -1, -4  # from glibc's <malloc.h>
 
 
 def keep_freed_memory() -> None:

@@ -1,8 +1,9 @@
-"""Checkpoints: folders of weights with checksums. Only safetensors and JSON: loading one never runs code."""
+"""Read and write checkpoints: folders of safetensors and JSON files with checksums. Loading one never runs code."""
 
 import hashlib
 import json
 import math
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,14 +37,14 @@ _DTYPES = {
     torch.uint8: "U8",
     torch.bool: "BOOL",
 }
-FORMAT = 3  # of run folders; raised when an older heed could not read a newer one's
+FORMAT = 3  # of run folders; increased whenever older versions of heed could no longer read them
 READABLE_FORMATS = (2, FORMAT)  # 2: config.json and best.json had no checksum
 _SUFFIX = ".safetensors"
-_HEADER_BYTES = 100_000_000  # at most, as safetensors itself has it
+_MAX_HEADER_BYTES = 100_000_000  # the limit of safetensors itself
 
 
 def write_checkpoint(path: Path, tensors: Mapping[str, Mapping[str, Tensor]], info: Mapping[str, Any]) -> None:
-    """Write `tensors` (a safetensors file for each name) and `info` as the folder `path`."""
+    """Write a checkpoint folder: a safetensors file for each group of tensors, and a manifest with `info`."""
     with new_folder(path, replacing=True) as folder:
         checksums = {}
         for name, group in tensors.items():
@@ -53,11 +54,11 @@ def write_checkpoint(path: Path, tensors: Mapping[str, Mapping[str, Tensor]], in
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """The info a checkpoint was written with.
+    """Return the manifest of a checkpoint.
 
     Raises:
-        CheckpointError: there is none, or it is of another format version.
-        DamageError: it is not what was written.
+        CheckpointError: there is no such checkpoint, or it has another format version.
+        DamageError: the manifest is not what was written.
     """
     if not path.is_dir():
         raise CheckpointError(f"{path}: no such checkpoint")
@@ -65,45 +66,54 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 
 def read_tensors(path: Path, name: str) -> dict[str, Tensor]:
-    """One group of a checkpoint's tensors, after its checksum was found right.
+    """Return one group of a checkpoint's tensors, after verifying its checksum.
 
     Raises:
-        DamageError: the file is missing, cut short or changed by so much as a bit.
+        DamageError: the file is missing, truncated or changed.
     """
     content = _read_checked(path, f"{name}{_SUFFIX}", _checksums(path))
     try:
         return load(content)
-    except (SafetensorError, ValueError, KeyError, RuntimeError) as error:  # also a dtype that torch lacks
+    except (SafetensorError, ValueError, KeyError, RuntimeError) as error:  # or a dtype that torch lacks
         raise DamageError(f"{path / name}{_SUFFIX}: damaged ({error})") from None
 
 
 def read_all_tensors(path: Path) -> dict[str, dict[str, Tensor]]:
-    """All groups."""
+    """Return all groups of a checkpoint's tensors.
+
+    Raises:
+        DamageError: as `read_tensors` does.
+    """
     names = [file.removesuffix(_SUFFIX) for file in _checksums(path)]
     return {name: read_tensors(path, name) for name in names}
 
 
-def count_tensors(path: Path, name: str) -> tuple[int, int]:
-    """Return how many tensors a group has and how many numbers they hold, by its header alone and unchecked.
+def count_weights(path: Path, name: str) -> int:
+    """Return how many numbers a group's tensors have, from the file's header alone and without its checksum.
 
     Raises:
-        DamageError: the file is missing, or too damaged to tell.
+        DamageError: the file is missing, its header cannot be read, or claims more numbers than the file has bytes.
     """
     file = path / f"{name}{_SUFFIX}"
     with _reading(file), open_file(file) as opened:
+        n_bytes = os.fstat(opened.fileno()).st_size
         size = int.from_bytes(opened.read(8), "little")
-        header = opened.read(min(size, _HEADER_BYTES))
+        header = opened.read(min(size, _MAX_HEADER_BYTES))
     try:
         shapes = [entry["shape"] for key, entry in json.loads(header).items() if key != "__metadata__"]
-        return len(shapes), sum(math.prod(map(int, shape)) for shape in shapes)
+        n_weights = sum(math.prod(map(int, shape)) for shape in shapes)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise DamageError(f"{file}: damaged (its header cannot be read)") from None
+    if n_weights > n_bytes:
+        raise DamageError(f"{file}: damaged (its header claims {n_weights:,} weights in {n_bytes:,} bytes)")
+    return n_weights
 
 
 def verify_checkpoint(path: Path) -> None:
-    """
+    """Verify the checksums of all files of a checkpoint.
+
     Raises:
-        DamageError: a file of it is not what was written.
+        DamageError: a file is not what was written.
     """
     checksums = _checksums(path)
     for name, claimed in checksums.items():
@@ -113,26 +123,28 @@ def verify_checkpoint(path: Path) -> None:
 
 
 def check_tensors(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], name: str) -> None:
-    """Refuse tensors of other names, shapes or dtypes than these; `name` is what to call them.
+    """Refuse tensors whose names, shapes or dtypes differ from the wanted ones; `name` is the path to show.
 
     Raises:
         CheckpointError: with the first tensor that does not fit.
     """
     if found.keys() != wanted.keys():
         odd = sorted(found.keys() ^ wanted.keys())
-        raise CheckpointError(f"{name}: does not fit its config.json: {len(odd)} other tensors, such as {odd[0]!r}")
+        raise CheckpointError(
+            f"{name}: does not fit its config.json: {len(odd)} tensors missing or unknown, such as {odd[0]!r}"
+        )
     for key, own in wanted.items():
         if found[key].shape != own.shape:
             raise CheckpointError(
-                f"{name}: does not fit its config.json and vocabulary: {key} is {tuple(found[key].shape)}, "
-                f"they ask for {tuple(own.shape)}"
+                f"{name}: does not fit its config.json and vocabulary: {key} has shape {tuple(found[key].shape)}, "
+                f"but they need {tuple(own.shape)}"
             )
         if found[key].dtype != own.dtype:
-            raise CheckpointError(f"{name}: {key} is {found[key].dtype}, but must be {own.dtype}")
+            raise CheckpointError(f"{name}: {key} has dtype {found[key].dtype}, but must have {own.dtype}")
 
 
 def average(states: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """Section 6.1: the mean of several checkpoints' weights, summed in float64, one after the other."""
+    """Return the average of several checkpoints' weights (section 6.1), summed in float64, one after the other."""
     totals: dict[str, Tensor] = {}
     n_states = 0
     for state in states:
@@ -165,18 +177,18 @@ def _reading(file: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise DamageError(f"{file}: missing; the checkpoint is not whole") from None
+        raise DamageError(f"{file}: missing; the checkpoint is incomplete") from None
     except OSError as error:
         raise DamageError(f"{file}: cannot be read ({error.strerror})") from None
 
 
 def _damaged(file: Path) -> DamageError:
-    return DamageError(f"{file}: damaged: its checksum is not the one in {MANIFEST}")
+    return DamageError(f"{file}: damaged: its checksum differs from {MANIFEST}")
 
 
 def _safetensors(tensors: Mapping[str, Tensor]) -> Iterator[Any]:
-    """The safetensors format, one tensor after the other: the library would first copy all of them into one string."""
-    # Wide numbers first, for alignment; then by name: the same tensors are the same bytes, in whatever order they come.
+    """Yield a safetensors file in parts, one tensor at a time; the library would copy all of them into one string."""
+    # Sort wide numbers first, for alignment, then by name: the same tensors give the same bytes in any order.
     tensors = dict(sorted(tensors.items(), key=lambda item: (-item[1].itemsize, item[0])))
     header: dict[str, Any] = {}
     end = 0

@@ -1,7 +1,7 @@
-"""Files and folders that are either whole or not there, whatever kills the process or fills the disk.
+"""Write files and folders that are either complete or absent, whatever kills the process or fills the disk.
 
-What is new is written beside its place, flushed to the disk (the file and the folder it stands in), and renamed into
-place in one go. A folder carries a manifest with the checksum of each of its files.
+New content is written under a temporary name in the same folder, flushed to disk (file and folder), and renamed into
+place atomically. A folder has a manifest with the checksum of each of its files.
 """
 
 import errno
@@ -17,27 +17,27 @@ from pathlib import Path
 from typing import Any
 
 from heed.errors import CheckpointError, DamageError
-from heed.lock import FolderLock, alone_in
+from heed.lock import FolderLock, exclusive_access
 
 MANIFEST = "manifest.json"
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Replace a file's content in one go."""
-    beside = path.with_name(f".{path.name}.new")
+    """Replace a file's content atomically."""
+    new = path.with_name(f".{path.name}.new")
     try:
-        write_through(beside, [content])
-        os.replace(beside, path)
+        write_through(new, [content])
+        os.replace(new, path)
         sync_folder(path.parent)
     except OSError as error:
-        raise _named(error, path) from None
+        raise _with_path(error, path) from None
 
 
 def open_file(path: Path) -> io.BufferedReader:
     """Open a regular file for reading.
 
     Raises:
-        OSError: also for a FIFO or a device in its place, which might never come to an end.
+        OSError: it cannot be opened, or is a FIFO or a device, reading from which may never end.
     """
     file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0)))
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -47,32 +47,36 @@ def open_file(path: Path) -> io.BufferedReader:
 
 
 def read_file(path: Path) -> bytes:
-    """Return the content of a regular file; raises OSError as `open_file` does."""
+    """Return the content of a regular file.
+
+    Raises:
+        OSError: as `open_file` does.
+    """
     with open_file(path) as file:
         return file.read()
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Replace a JSON file, which gets a checksum of itself."""
+    """Replace a JSON file, adding a checksum of its content."""
     write_file(path, _with_checksum(value))
 
 
 def read_json(path: Path, advice: str = "") -> dict[str, Any]:
-    """Return the JSON object in a file of ours, after its checksum was found right.
+    """Return the JSON object in a file that `write_json` wrote, after verifying its checksum.
 
-    A file without a checksum is taken as it is: older versions wrote none, and people may delete it.
+    A file without a checksum is accepted: older versions wrote none, and users may delete it to edit the file.
 
     Raises:
-        DamageError: the file is missing, no JSON object, or not what was written; `advice` says what to do then.
+        DamageError: the file is missing, not a JSON object, or changed; the message ends with `advice`.
     """
     value, claimed, right = _read_object(path)
     if claimed is not None and claimed != right:
-        raise DamageError(f"{path}: damaged or changed: its checksum is not right{advice and f'; {advice}'}")
+        raise DamageError(f"{path}: damaged or edited: its checksum is wrong{advice and f'; {advice}'}")
     return value
 
 
 def _read_object(path: Path) -> tuple[dict[str, Any], Any, str]:
-    """A JSON object, the checksum it claims to have, and the one it has."""
+    """Return the JSON object in a file, the checksum stored in it, and the one computed from it."""
     try:
         value = json.loads(read_file(path))
         if not isinstance(value, dict):
@@ -80,9 +84,9 @@ def _read_object(path: Path) -> tuple[dict[str, Any], Any, str]:
         claimed = value.pop("checksum", None)
         return value, claimed, _checksum_of(value)
     except FileNotFoundError:
-        raise DamageError(f"{path}: missing; the folder is not whole") from None
+        raise DamageError(f"{path}: missing; the folder is incomplete") from None
     except RecursionError:
-        raise DamageError(f"{path}: damaged (JSON within JSON within JSON, too deep to read)") from None
+        raise DamageError(f"{path}: damaged (its JSON is nested too deeply)") from None
     except ValueError as error:
         raise DamageError(f"{path}: damaged ({error})") from None
     except OSError as error:
@@ -98,56 +102,56 @@ def _checksum_of(value: dict[str, Any]) -> str:
 
 
 def is_plain_name(name: object) -> bool:
-    """Return whether this is the name of something within a folder, and leads nowhere else."""
+    """Return whether this names an entry of a folder, and cannot lead out of it."""
     return isinstance(name, str) and name not in ("", ".", "..") and not set(name) & {"/", os.sep, "\0"}
 
 
 @contextmanager
 def new_folder(path: Path, replacing: bool = False) -> Iterator[Path]:
-    """A folder to fill, beside its place; when the block ends well it is put into place, else it is removed.
+    """Yield a temporary folder to fill; rename it to `path` when the block succeeds, remove it when it fails.
 
-    The folder around it must be there: one that was removed meanwhile is not made again behind the user's back.
-    Whoever fills it flushes each file (`write_through`). If something stands in its place by then, that is an OSError;
-    or, `replacing`, it is renamed out of the way first, and deleted last.
+    The block must flush each file (`write_through`). The parent must exist: if it was deleted meanwhile, it is not
+    created again. If `path` exists by then, that is an OSError; with `replacing`, it is renamed out of the way first
+    and deleted last.
     """
-    beside, before = path.with_name(f".{path.name}.new"), path.with_name(f".{path.name}.old")
-    for leftover in (beside, before):
+    new, old = path.with_name(f".{path.name}.new"), path.with_name(f".{path.name}.old")
+    for leftover in (new, old):
         shutil.rmtree(leftover, ignore_errors=True)
     try:
-        beside.mkdir()
-        yield beside
-        sync_folder(beside)
+        new.mkdir()
+        yield new
+        sync_folder(new)
         if replacing and path.exists():
-            os.rename(path, before)
-        os.rename(beside, path)
+            os.rename(path, old)
+        os.rename(new, path)
         sync_folder(path.parent)
     except BaseException as error:
-        if before.exists() and not path.exists():
-            os.rename(before, path)
-        shutil.rmtree(beside, ignore_errors=True)  # a full disk needs the space
-        if isinstance(error, OSError) and Path(str(error.filename)).is_relative_to(beside):
-            raise _named(error, path / Path(str(error.filename)).relative_to(beside)) from None
+        if old.exists() and not path.exists():
+            os.rename(old, path)
+        shutil.rmtree(new, ignore_errors=True)  # a full disk needs the space
+        if isinstance(error, OSError) and Path(str(error.filename)).is_relative_to(new):
+            raise _with_path(error, path / Path(str(error.filename)).relative_to(new)) from None
         raise
-    shutil.rmtree(before, ignore_errors=True)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 @contextmanager
-def new_folder_alone(path: Path, replacing: bool = False) -> Iterator[tuple[Path, FolderLock]]:
-    """A `new_folder` that takes long to fill, so another process might begin to; and its lock, held.
+def new_locked_folder(path: Path, replacing: bool = False) -> Iterator[tuple[Path, FolderLock]]:
+    """Yield a `new_folder` and its lock, held, so that no other process fills the same folder meanwhile.
 
-    The lock goes into place with the folder, and is given back if that fails.
+    The lock file moves into place with the folder; the lock is released if the block fails.
 
     Raises:
-        CheckpointError: another process is filling it.
+        CheckpointError: another process is filling the folder.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = None
     try:
         with ExitStack() as stack:
-            with alone_in(path.parent):
+            with exclusive_access(path.parent):
                 if FolderLock.is_held(path.with_name(f".{path.name}.new")):
                     raise CheckpointError(
-                        f"{path}: another process is making it; wait until it has ended, or name another folder"
+                        f"{path}: another process is creating it; wait until that has finished, or name another folder"
                     )
                 folder = stack.enter_context(new_folder(path, replacing))
                 lock = FolderLock.acquire(folder)
@@ -159,7 +163,7 @@ def new_folder_alone(path: Path, replacing: bool = False) -> Iterator[tuple[Path
 
 
 def delete_folder(path: Path) -> None:
-    """Renamed first, so that a crash half-way leaves no half folder in its place."""
+    """Delete a folder. It is renamed first, so that a crash never leaves half a folder under its name."""
     away = path.with_name(f".{path.name}.deleted")
     shutil.rmtree(away, ignore_errors=True)
     try:
@@ -169,19 +173,19 @@ def delete_folder(path: Path) -> None:
     try:
         sync_folder(path.parent)
     except OSError:
-        os.rename(away, path)  # whole, and in its place to be deleted another time
+        os.rename(away, path)  # undo, so that it can be deleted another time
         raise
     shutil.rmtree(away, ignore_errors=True)
 
 
-def tidy(parent: Path) -> None:
-    """Clear away what a crash left of `new_folder` and `delete_folder` in here."""
-    for before in parent.glob(".*.old"):
-        path = parent / before.name.removeprefix(".").removesuffix(".old")
+def remove_leftovers(parent: Path) -> None:
+    """Clean up what `new_folder` and `delete_folder` left in a folder when they were killed."""
+    for old in parent.glob(".*.old"):
+        path = parent / old.name.removeprefix(".").removesuffix(".old")
         if path.exists():
-            shutil.rmtree(before, ignore_errors=True)
+            shutil.rmtree(old, ignore_errors=True)
         else:  # killed between the two renames
-            os.rename(before, path)
+            os.rename(old, path)
     for leftover in (*parent.glob(".*.new"), *parent.glob(".*.deleted")):
         if leftover.is_dir():
             shutil.rmtree(leftover, ignore_errors=True)
@@ -190,7 +194,7 @@ def tidy(parent: Path) -> None:
 
 
 def write_through(path: Path, parts: Iterable[Any]) -> str:
-    """Write a new file of these parts (bytes, or arrays of them), flushed to the disk; returns its checksum."""
+    """Write a new file from these parts (bytes, or arrays of bytes), flush it to disk, and return its checksum."""
     digest = hashlib.sha256()
     with open(path, "wb") as file:
         for part in parts:
@@ -201,13 +205,13 @@ def write_through(path: Path, parts: Iterable[Any]) -> str:
     return digest.hexdigest()
 
 
-def _named(error: OSError, path: Path) -> OSError:
-    """The same error by the name that people know, not by a hidden one beside it."""
+def _with_path(error: OSError, path: Path) -> OSError:
+    """Return the error with the path that the user knows instead of the temporary one."""
     return OSError(error.errno, error.strerror, str(path))
 
 
 def sync_folder(path: Path) -> None:
-    """Flush the names in a folder to the disk."""
+    """Flush a folder's list of names to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -216,29 +220,30 @@ def sync_folder(path: Path) -> None:
 
 
 def checksum(content: bytes) -> str:
+    """Return the SHA-256 of the content, in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
 
 
 def write_manifest(folder: Path, info: dict[str, Any]) -> None:
-    """A folder's last file, with a checksum of itself."""
+    """Write a folder's manifest, which comes last and has a checksum of its own content."""
     write_through(folder / MANIFEST, [_with_checksum(info)])
 
 
 def read_manifest(folder: Path, formats: tuple[int, ...], advice: str) -> dict[str, Any]:
-    """What was written, to the bit.
+    """Return a folder's manifest after verifying its checksum.
 
     Raises:
-        DamageError: it is not that.
-        CheckpointError: it is of another format version than these; `advice` says what to do then.
+        DamageError: it is missing, or not what was written.
+        CheckpointError: its format version is none of these; the message ends with `advice`.
     """
     path = folder / MANIFEST
     manifest, claimed, right = _read_object(path)
     if claimed is not None and claimed != right:
-        raise DamageError(f"{path}: damaged: its checksum is not right")
+        raise DamageError(f"{path}: damaged: its checksum is wrong")
     if manifest.get("format") not in formats:
         known = " and ".join(map(str, formats))
         raise CheckpointError(
-            f"{folder}: has format {manifest.get('format')}, this heed reads format {known}; {advice}"
+            f"{folder}: has format {manifest.get('format')}, but this heed reads format {known}; {advice}"
         )
     if claimed is None:
         raise DamageError(f"{path}: damaged (it has no checksum)")
@@ -246,5 +251,5 @@ def read_manifest(folder: Path, formats: tuple[int, ...], advice: str) -> dict[s
 
 
 def json_bytes(value: Any) -> bytes:
-    """JSON as UTF-8; half of a surrogate pair, which JSON may spell but UTF-8 lacks, stays spelt."""
+    """Return JSON as UTF-8. Lone surrogates, which UTF-8 cannot encode, stay escaped."""
     return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")

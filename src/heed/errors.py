@@ -1,31 +1,31 @@
-"""Everything heed raises on purpose.
+"""Define every error that heed raises on purpose.
 
     HeedError
-    ├── ConfigError       a setting that cannot be (the command exits with 2)
+    ├── ConfigError       an invalid setting (the command exits with 2)
     ├── DataError         a corpus or text file that cannot be used as it is
-    ├── TokenizerError    a vocabulary that cannot be learnt, read or does not fit
+    ├── TokenizerError    a vocabulary that cannot be learnt or read, or does not fit
     ├── CheckpointError   a run folder that is missing, locked, changed or of another format
-    │   └── DamageError   a file in it that is not what was written: cut short, a flipped bit, gone
+    │   └── DamageError   a file in it that is not what was written: truncated, corrupted, missing
     ├── DecodeError       a translation request that cannot be carried out
-    └── TrainingError     a training that cannot go on
+    └── TrainingError     a training that cannot continue
 
-A message says what is wrong with the value in it, where, and what to do next. Wrong types and shapes
-from a programmer stay `TypeError` and `ValueError`. Only `cli/main.py` turns these into exit codes.
+A message says what is wrong, with the value, where, and what to do next. Wrong types and shapes from a programmer
+stay `TypeError` and `ValueError`. Only `cli/main.py` turns these errors into exit codes.
 """
 
 import re
 
-# Not the line end and the tab, but halves of surrogate pairs, which cannot be printed at all.
+# All but line end and tab, and lone surrogates, which cannot be printed at all.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
-    """Return the text with control characters escaped: what a file holds must not command the terminal."""
+    """Return the text with control characters escaped, so that a file's content cannot control the terminal."""
     return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 class HeedError(Exception):
-    """Base of all errors a user can do something about."""
+    """Base class of all errors that a user can do something about."""
 
     def __str__(self) -> str:
         return printable(super().__str__())
@@ -48,7 +48,7 @@ class CheckpointError(HeedError):
 
 
 class DamageError(CheckpointError):
-    """A file that is not what was written there. An older checkpoint may be whole."""
+    """A file that is not what was written. An older checkpoint may be intact."""
 
 
 class DecodeError(HeedError):
@@ -56,4 +56,4 @@ class DecodeError(HeedError):
 
 
 class TrainingError(HeedError):
-    """A training that cannot go on, for instance because its loss is no longer a number."""
+    """A training that cannot continue, for instance because its loss is no longer finite."""

@@ -1,10 +1,10 @@
-"""One process at a time in a run folder.
+"""Lock a run folder, so that only one process at a time works in it.
 
-The file `lock` in the folder is locked with `flock` for as long as the holder lives: the system lets go of it
-however the process ends, kill -9 and power cuts included, so there are no stale locks to remove by hand. What
-stands in the file (process, host, since when) is for people and means nothing once the lock is free.
+The holder locks the file `lock` in the folder with `flock`. The system releases it however the process ends, kill -9
+and power cuts included, so there are no stale locks to remove by hand. The content of the file (process, host, start
+time) is for messages only.
 
-Windows has no `flock`: there, nothing is locked and nothing is ever held.
+Windows has no `flock`: there, nothing is ever locked.
 """
 
 import json
@@ -24,25 +24,25 @@ if sys.platform != "win32":
     import fcntl
 
 NAME = "lock"
-_PATIENCE = 0.5  # seconds; somebody asking `is_held` holds the lock for an instant
+_ACQUIRE_SECONDS = 0.5  # how long to try: `is_held` in another process takes the lock for an instant
 
 
 class FolderLock:
-    """A held lock: made by `acquire`, given back by `release` or at the end of a `with`."""
+    """Hold a lock from `acquire` until `release` or the end of a `with` block."""
 
     def __init__(self, descriptor: int | None) -> None:
-        self._descriptor = descriptor  # a number and not a file object: forgetting it must not unlock
+        self._descriptor = descriptor  # not a file object, whose garbage collection would unlock
 
     @classmethod
     def acquire(cls, folder: Path) -> "FolderLock":
         """Lock an existing folder.
 
         Raises:
-            CheckpointError: another process holds the lock, or the file system knows no locks.
+            CheckpointError: another process holds the lock, or the file system does not support locks.
         """
         if sys.platform == "win32":
             return cls(None)
-        # The file is never removed: two processes could then lock two files of the same name.
+        # The file is never removed: otherwise two processes could lock two files of the same name.
         descriptor = os.open(folder / NAME, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             _lock(descriptor, folder)
@@ -59,11 +59,11 @@ class FolderLock:
         return cls(descriptor)
 
     def release(self) -> None:
-        """Let others have the folder. A second call does nothing."""
+        """Release the lock. A second call does nothing."""
         if sys.platform == "win32" or self._descriptor is None:
             return
         os.ftruncate(self._descriptor, 0)
-        fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # for forked children, too, who share it
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # explicitly: forked children share the descriptor
         os.close(self._descriptor)
         self._descriptor = None
 
@@ -77,7 +77,7 @@ class FolderLock:
 
     @staticmethod
     def is_held(folder: Path) -> bool:
-        """Whether a process, this one included, holds the folder's lock right now."""
+        """Return whether a process, this one included, holds the folder's lock right now."""
         if sys.platform == "win32":
             return False
         try:
@@ -85,11 +85,11 @@ class FolderLock:
         except FileNotFoundError:
             return False
         try:
-            # Shared: two who ask at the same time must not take each other for a holder.
+            # A shared lock: two processes asking at the same time must not mistake each other for a holder.
             fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
-        except OSError:  # a file system without locks: `acquire` fails there, so nobody has one
+        except OSError:  # a file system without locks, where `acquire` always fails
             return False
         finally:
             os.close(descriptor)
@@ -97,10 +97,10 @@ class FolderLock:
 
 
 @contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """For an instant: no two processes are in such a block of the same folder at once. Leaves no file in it.
+def exclusive_access(folder: Path) -> Iterator[None]:
+    """Let only one process at a time into such a block for the same folder, without creating a file.
 
-    Where a folder cannot be locked, it does nothing.
+    Keep the block short: others wait. Where a folder cannot be locked, this does nothing.
     """
     if sys.platform == "win32":
         yield
@@ -117,7 +117,7 @@ def alone_in(folder: Path) -> Iterator[None]:
 def _lock(descriptor: int, folder: Path) -> None:
     if sys.platform == "win32":
         return
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _ACQUIRE_SECONDS
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -125,18 +125,18 @@ def _lock(descriptor: int, folder: Path) -> None:
         except BlockingIOError:
             if time.monotonic() > deadline:
                 raise CheckpointError(
-                    f"{folder}: in use by {_holder(folder)}; wait until it has ended, or stop it (it saves first)"
+                    f"{folder}: in use by {_holder(folder)}; wait until it ends, or stop it (it saves first)"
                 ) from None
             time.sleep(0.02)
         except OSError as error:
             raise CheckpointError(
-                f"{folder}: cannot be locked ({error.strerror}), so two trainings could write into it unnoticed; "
-                "put the run on a file system with locks"
+                f"{folder}: cannot be locked ({error.strerror}), so two trainings could write to it at once; "
+                "put the run on a file system that supports locks"
             ) from error
 
 
 def _holder(folder: Path) -> str:
-    """Who wrote the lock file, as far as can be read."""
+    """Describe the process that holds the lock, from the lock file."""
     try:
         found = json.loads((folder / NAME).read_text(encoding="utf-8"))
         return f"process {found['pid']} on {found['host']} since {found['since']}"

@@ -36,7 +36,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """How to translate."""
+    """Configure a search."""
 
     beam: int = 4  # number of hypotheses; 1: greedy
     alpha: float = 0.6  # length penalty

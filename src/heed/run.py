@@ -1,13 +1,13 @@
-"""A run folder: everything a training leaves behind and a translator needs.
+"""Read and write run folders: everything that training produces and translation needs.
 
 config.json                     the resolved config; `heed train config.json` repeats the run
 tokenizer.model                 the sentencepiece model
 data/                           the encoded corpus, unless it was prepared elsewhere
-events.jsonl                    one JSON object for everything that happened
+events.jsonl                    one JSON object per event
 best.json                       which checkpoint to translate with, and its validation scores
 checkpoints/step-00000500/      weights, optimizer and counters at a step
-checkpoints/average-00000600/   mean weights of the last checkpoints (section 6.1)
-lock                            held by the process that trains
+checkpoints/average-00000600/   average of the last checkpoints' weights (section 6.1)
+lock                            locked by the process that trains
 """
 
 import json
@@ -23,53 +23,61 @@ from torch import Tensor
 
 from heed.checkpoint import (
     check_tensors,
-    count_tensors,
+    count_weights,
     read_manifest,
     read_tensors,
     verify_checkpoint,
     write_checkpoint,
 )
-from heed.config import Config, read_run_config
+from heed.config import Config
 from heed.durable import MANIFEST, checksum, delete_folder, is_plain_name, read_file, read_json, write_file, write_json
 from heed.errors import CheckpointError, DamageError
 from heed.model.build import build_model, model_class
 from heed.model.interface import SequenceModel
+from heed.settings import read_run_config
 from heed.text.tokenizer import Tokenizer
 
-# What may change when a run goes on: the rest would make it another run. Where text lies may change too; what is in
-# it may not, and has checksums.
+# Settings that may change when a run resumes. The paths in [data] may change too, but not the text: it has checksums.
 MAY_CHANGE = {"train.max_steps", "train.patience"}
 
-_ABSENT_IN_OLD_RUNS = {"kind": "transformer"}  # of a checkpoint's manifest: what the model had no choice of then
+_ABSENT_IN_OLD_RUNS = {"kind": "transformer"}  # model settings that manifests of older versions do not have
 
 _STEP = re.compile(r"step-(\d+)$")
 
 
 class RunFolder:
-    """One run folder, made by `create` or `open`."""
+    """Give access to one run folder; use `create` or `open` to get one."""
 
     def __init__(self, path: Path, config: Config, tokenizer: Tokenizer) -> None:
         self.path, self.config, self.tokenizer = path, config, tokenizer
 
     @staticmethod
     def refuse_existing(path: Path) -> None:
-        """Nothing is ever trained over."""
+        """Refuse to create a run where something exists: training never overwrites anything.
+
+        Raises:
+            CheckpointError: the path exists and is not an empty folder.
+        """
         if path.exists() and not path.is_dir():
-            raise CheckpointError(f"{path} is a file, not a folder; give the name of a new folder to --out")
+            raise CheckpointError(f"{path} is a file, not a folder; pass the name of a new folder to --out")
         if not path.exists() or not any(path.iterdir()):
             return
         if (path / "config.json").exists():
             raise CheckpointError(
-                f"{path}: exists already. To go on with that run: heed train --resume {path}. "
-                "To begin a new one, give another folder to --out"
+                f"{path}: already exists. To resume that run: heed train --resume {path}. "
+                "To start a new run, pass another folder to --out"
             )
         raise CheckpointError(
-            f"{path}: exists already, is not empty and not a run; give the name of a new folder to --out"
+            f"{path}: already exists, and is neither empty nor a run folder; pass the name of a new folder to --out"
         )
 
     @classmethod
     def create(cls, path: Path, config: Config, tokenizer: Tokenizer) -> "RunFolder":
-        """Everything but the corpus."""
+        """Create a run folder with everything but the corpus.
+
+        Raises:
+            CheckpointError: it cannot be written.
+        """
         try:
             (path / "checkpoints").mkdir(parents=True)
             write_file(path / "tokenizer.model", tokenizer.model)
@@ -80,9 +88,10 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path) -> "RunFolder":
-        """
+        """Open an existing run folder.
+
         Raises:
-            CheckpointError: not a run folder, or a damaged one.
+            CheckpointError: it is not a run folder, or damaged.
         """
         cls.check(path)
         config = read_run_config(path)
@@ -90,32 +99,35 @@ class RunFolder:
 
     @staticmethod
     def check(path: Path) -> None:
-        """
+        """Check that this is a run folder.
+
         Raises:
-            CheckpointError: not a run folder.
+            CheckpointError: it is not.
         """
         if not path.is_dir():
-            raise CheckpointError(f"{path}: no such run folder; check the name, or make one with `heed train`")
+            raise CheckpointError(f"{path}: no such run folder; check the name, or create one with `heed train`")
         if not (path / "config.json").exists():
             raise CheckpointError(
-                f"{path}: not a run folder (it has no config.json); name the folder given to heed train --out"
+                f"{path}: not a run folder (it has no config.json); name the folder passed to heed train --out"
             )
 
     def change_config(self, config: Config) -> None:
+        """Replace the run's config, here and in config.json."""
         write_json(self.path / "config.json", config.to_dict())
         self.config = config
 
     @property
     def data_path(self) -> Path:
-        """The encoded corpus."""
+        """Return the folder of the encoded corpus."""
         return Path(self.config.data.prepared) if self.config.data.prepared else self.path / "data"
 
     @property
     def events_path(self) -> Path:
+        """Return the file of events."""
         return self.path / "events.jsonl"
 
     def events(self) -> list[dict[str, Any]]:
-        """Return what events.jsonl tells, as far as its lines are whole."""
+        """Return the events in events.jsonl, skipping damaged lines."""
         found = []
         try:
             lines = read_file(self.events_path).split(b"\n")
@@ -131,7 +143,7 @@ class RunFolder:
         return found
 
     def ending(self) -> dict[str, Any] | None:
-        """Return the event by which the run ended, if that was the last that happened and no step is left to make."""
+        """Return the event that ended the run, if it is the last one and no step is left to make."""
         events = self.events()
         last = events[-1] if events else {}
         all_made = last.get("step") == self.config.train.max_steps
@@ -139,58 +151,70 @@ class RunFolder:
         return last if last.get("event") == "end" and (all_made or stopped_early) else None
 
     def steps(self) -> list[int]:
-        """The steps there are checkpoints of, in order."""
+        """Return the steps that have a checkpoint, in order."""
         found = (_STEP.match(folder.name) for folder in (self.path / "checkpoints").glob("step-*"))
         return sorted(int(match[1]) for match in found if match)
 
     def step_path(self, step: int) -> Path:
+        """Return the folder of a step's checkpoint."""
         return self.path / "checkpoints" / f"step-{step:08d}"
 
     def save_step(self, step: int, tensors: dict[str, dict[str, Tensor]], info: dict[str, Any]) -> None:
-        """Written, and read again to be sure: older checkpoints are deleted after this."""
+        """Write a checkpoint and read it back: older ones are deleted after this."""
         write_checkpoint(self.step_path(step), tensors, {"step": step, **info, **self._fingerprint()})
         verify_checkpoint(self.step_path(step))
 
-    def set_aside(self, step: int) -> None:
-        """Get a damaged checkpoint out of the way, for people to look at."""
+    def quarantine(self, step: int) -> None:
+        """Rename a damaged checkpoint to `damaged-...`, for the user to look at."""
         path = self.step_path(step)
-        aside = path.with_name(f"damaged-{path.name}")
-        shutil.rmtree(aside, ignore_errors=True)
-        os.rename(path, aside)
+        quarantined = path.with_name(f"damaged-{path.name}")
+        shutil.rmtree(quarantined, ignore_errors=True)
+        os.rename(path, quarantined)
 
     def save_weights(self, name: str, weights: dict[str, Tensor], info: dict[str, Any]) -> Path:
-        """Weights that are no step's own, such as a mean, as a checkpoint to translate with."""
+        """Save weights that belong to no single step, such as an average, as a checkpoint to translate with."""
         path = self.path / "checkpoints" / name
         write_checkpoint(path, {"model": weights}, {**info, **self._fingerprint()})
         return path
 
     def delete_steps(self, steps: set[int]) -> None:
+        """Delete the checkpoints of these steps."""
         for step in steps:
             delete_folder(self.step_path(step))
 
     def set_best(self, best: dict[str, Any]) -> None:
-        """`best["checkpoint"]` is the name of a folder in `checkpoints`; the rest is for people."""
+        """Write best.json. `best["checkpoint"]` names a folder in `checkpoints`; the rest is information."""
         write_json(self.path / "best.json", best)
 
     def forget_best(self) -> None:
+        """Delete best.json."""
         (self.path / "best.json").unlink(missing_ok=True)
 
     def best(self) -> dict[str, Any] | None:
+        """Return the content of best.json, or None if there is none.
+
+        Raises:
+            DamageError: the file is damaged.
+        """
         path = self.path / "best.json"
         if not path.exists():
             return None
-        best = read_json(path, f"write it anew with: heed train --resume {self.path}")
+        best = read_json(path, f"to write it again: heed train --resume {self.path}")
         if not is_plain_name(best.get("checkpoint")):
             raise DamageError(f"{path}: damaged (it names no checkpoint)")
         return best
 
     def checkpoint_path(self, which: str = "best") -> Path:
-        """A checkpoint by name: "best", "last", or a folder's name such as "step-00000500"."""
+        """Return the folder of a checkpoint: "best", "last", or a folder's name such as "step-00000500".
+
+        Raises:
+            CheckpointError: there is no such checkpoint.
+        """
         if which == "best" and (best := self.best()) is not None:
             which = best["checkpoint"]
         if which in ("best", "last"):
             if not self.steps():
-                raise CheckpointError(f"{self.path}: has no checkpoint yet; `heed train --resume {self.path}` goes on")
+                raise CheckpointError(f"{self.path}: has no checkpoint yet; to train: heed train --resume {self.path}")
             return self.step_path(self.steps()[-1])
         path = self.path / "checkpoints" / which
         if not (is_plain_name(which) and path.is_dir()):
@@ -200,7 +224,11 @@ class RunFolder:
         return path
 
     def load_model(self, which: str = "best") -> SequenceModel:
-        """The model with the weights of one checkpoint, ready to translate."""
+        """Return the model with the weights of one checkpoint, ready to translate.
+
+        Raises:
+            CheckpointError: there is no such checkpoint, or it does not fit the run's config or vocabulary.
+        """
         path = self.checkpoint_path(which)
         self.check_fingerprint(path)
         self.check_size(path)
@@ -209,21 +237,23 @@ class RunFolder:
         return model.eval()
 
     def check_size(self, path: Path) -> None:
-        """Refuse weights of another size than the config's model has, before a byte of memory is taken for it."""
-        n_tensors, n_numbers = count_tensors(path, "model")
-        model = self.config.model
+        """Refuse a checkpoint whose size differs from the config's model, before that model is built.
+
+        Raises:
+            CheckpointError: the number of weights differs.
+        """
+        n_weights, model = count_weights(path, "model"), self.config.model
         wanted = model_class(model).count_parameters(model, self.tokenizer.vocabulary)
-        if n_numbers != wanted or n_tensors < model.encoder_layers + model.decoder_layers:
+        if n_weights != wanted:
             raise CheckpointError(
-                f"{path}: does not fit {self.path / 'config.json'}: it has {n_numbers:,} weights, a model of "
-                f"{model.encoder_layers} and {model.decoder_layers} layers by that file has {wanted:,}; "
-                "put back the file that belongs to this run"
+                f"{path}: does not fit {self.path / 'config.json'}: it has {n_weights:,} weights, but a model with "
+                f"these settings has {wanted:,}; restore the file that belongs to this run"
             )
 
     def check_newest(self) -> None:
-        """Refuse to resume with other settings than the newest checkpoint's, before a model is built by them.
+        """Refuse to resume with settings other than the newest checkpoint's, before a model is built from them.
 
-        Damage is for others to find: an older checkpoint may be whole.
+        Damage is ignored here, because an older checkpoint may be intact.
         """
         if steps := self.steps():
             with suppress(DamageError):
@@ -231,26 +261,34 @@ class RunFolder:
                 self.check_size(self.step_path(steps[-1]))
 
     def check_fingerprint(self, path: Path) -> None:
-        """Weights mean nothing with another vocabulary, and little in a model of another build."""
+        """Refuse a checkpoint of another vocabulary or another model.
+
+        Raises:
+            CheckpointError: it was trained with another one than this run's.
+        """
         manifest, own = read_manifest(path), self._fingerprint()
         if manifest.get("tokenizer") != own["tokenizer"]:
             raise CheckpointError(
                 f"{path}: was trained with another vocabulary than {self.path / 'tokenizer.model'}; "
-                "put back the file that belongs to this run"
+                "restore the file that belongs to this run"
             )
         then = manifest.get("model")
         if not isinstance(then, dict):
-            raise DamageError(f"{path / MANIFEST}: damaged (it does not say what model it is of)")
+            raise DamageError(f"{path / MANIFEST}: damaged (it does not describe its model)")
         then = _ABSENT_IN_OLD_RUNS | then
         if then != own["model"]:
             other = [f"{key} = {then.get(key)}" for key, value in own["model"].items() if then.get(key) != value]
             raise CheckpointError(
                 f"{path}: does not fit {self.path / 'config.json'}: it was trained with model {', '.join(other)}; "
-                "put back the file that belongs to this run"
+                "restore the file that belongs to this run"
             )
 
     def check_same_run(self, path: Path) -> None:
-        """Going on with other settings would quietly be another run."""
+        """Refuse to resume from a checkpoint of other settings.
+
+        Raises:
+            CheckpointError: with every setting that changed.
+        """
         saved = read_manifest(path).get("config")
         if not isinstance(saved, dict):
             raise DamageError(f"{path / MANIFEST}: damaged (it has no config)")
@@ -263,7 +301,7 @@ class RunFolder:
         if changed:
             raise CheckpointError(
                 f"{self.path / 'config.json'}: changed since {path.name} was saved: {'; '.join(sorted(changed))}. "
-                "Put back what it was, or begin a new run: heed train config.json --out ANOTHER"
+                "Restore the old values, or start a new run: heed train config.json --out NEW_FOLDER"
             )
         self.check_fingerprint(path)
 
@@ -284,6 +322,10 @@ def _flat(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def load_weights(model: SequenceModel, weights: dict[str, Tensor], name: str) -> None:
-    """Put weights into a model they must fit."""
+    """Load weights into a model.
+
+    Raises:
+        CheckpointError: they do not fit; `name` is the path that the message shows.
+    """
     check_tensors(weights, model.state_dict(), name)
     model.load_state_dict(weights)

@@ -1,4 +1,7 @@
-"""Write numbers for people, the same way everywhere."""
+"""Format numbers and suggestions for messages, the same way everywhere."""
+
+import difflib
+from collections.abc import Iterable
 
 
 def counted(n: int, noun: str, plural: str = "") -> str:
@@ -14,3 +17,9 @@ def perplexity(value: float) -> str:
 def gigabytes(n_bytes: float) -> str:
     """Write a size in memory: "640 MB", "3.2 GB"."""
     return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.0f} MB"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Suggest the known name nearest to a wrong one: '; did you mean "train"?', or "" if none is near."""
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f'; did you mean "{near[0]}"?' if near else ""

@@ -10,7 +10,8 @@ import pytest
 
 import heed.demo.grammar
 from heed.cli import demo
-from heed.config import Config, build_config, preset
+from heed.config import Config, preset
+from heed.settings import build_config
 from tests.cli.conftest import MINUTE, write_lines
 
 
@@ -68,7 +69,7 @@ def test_an_interrupted_demo_is_taken_up_and_ends_as_any_other(
 
     assert demo.run(args) == 0
     second = capsys.readouterr()
-    assert "going on at step" in second.err
+    assert "resuming at step" in second.err
     assert not (tmp_path / "demo-3").exists()
     for words in ("20 held-out sentences", "BLEU", "Five sentences", "What the decoder looks at", "What next"):
         assert words in second.out

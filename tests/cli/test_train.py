@@ -181,13 +181,13 @@ def test_ctrl_c_saves_and_resuming_ends_as_if_nothing_had_happened(
     assert out == b""
     stopped = re.search(r"^stopped and saved at step (\d+)$", said, re.MULTILINE)
     assert stopped is not None and 3 <= int(stopped[1]) < 150, said
-    assert said.endswith(f"go on with: heed train --resume {tmp_path / 'run'}\n")
+    assert said.endswith(f"to resume: heed train --resume {tmp_path / 'run'}\n")
     assert "Traceback" not in said
     assert events_of(tmp_path / "run")[-1]["event"] == "interrupted"
 
     done = heed("train", "--resume", tmp_path / "run")
     assert done.code == 0, done.err
-    assert f"going on at step {stopped[1]}\n" in done.err
+    assert f"resuming at step {stopped[1]}\n" in done.err
     for checkpoint, group in [
         ("step-00000150", "model"),
         ("step-00000150", "optimizer"),
@@ -281,7 +281,7 @@ def test_usage_that_cannot_be(arguments: list[str], complaint: str) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "complaint"),
     [
-        ("a.en", "A man rides.\n", "a.en: not TOML; text goes to --source"),
+        ("a.en", "A man rides.\n", "a.en: not TOML; pass text with --source"),
         ("x.toml", "preset = tiny\n", 'x.toml: line 1: text needs quotes; write preset = "tiny"'),
         ("x.toml", "[train]\nlearning_rate_factor = inf\n", "train.learning_rate_factor = inf: must be finite"),
         ("x.toml", "[text]\ncharacter_coverage = 0.9\n", "text.character_coverage = 0.9: must be at least 0.98"),
@@ -348,7 +348,7 @@ def test_a_run_folder_that_exists_is_refused_with_the_two_ways_on(
     before = {file: file.read_bytes() for file in trained.path.rglob("*") if file.is_file()}
     done = heed(*train_arguments, "--out", trained.path, *settings())
     refused(
-        done, 1, f"{trained.path}: exists already", f"heed train --resume {trained.path}", "another folder to --out"
+        done, 1, f"{trained.path}: already exists", f"heed train --resume {trained.path}", "another folder to --out"
     )
     assert {file: file.read_bytes() for file in trained.path.rglob("*") if file.is_file()} == before
 
@@ -376,8 +376,8 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert (
         "warning: not trained on: 2 pairs with a blank side (lines 4, 8); "
-        "1 pair longer than 60 pieces (model.max_length) (line 12)\n"
+        "1 pair longer than 60 tokens (model.max_length) (line 12)\n"
     ) in done.err
-    assert "warning: not validated on: 1 pair longer than 60 pieces\n" in done.err
-    assert "warning: 5 of 6 validation pairs stand in the training text too" in done.err
+    assert "warning: not validated on: 1 pair longer than 60 tokens\n" in done.err
+    assert "warning: 5 of 6 validation pairs are also in the training text" in done.err
     assert len([event for event in events_of(tmp_path / "run") if event["event"] == "warning"]) == 3

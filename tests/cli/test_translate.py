@@ -412,7 +412,7 @@ def test_a_damaged_run_folder(copy: Path, cache: Path, engine: str) -> None:
     content[-7] ^= 1
     file.write_bytes(content)
     done = heed("translate", "--model", copy, "--engine", engine)
-    refused(done, f"{file}: damaged: its checksum is not the one in manifest.json")
+    refused(done, f"{file}: damaged: its checksum differs from manifest.json")
 
 
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])

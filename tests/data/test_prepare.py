@@ -320,7 +320,7 @@ def test_two_processes_do_not_fill_one_folder(tmp_path: Path, words: Tokenizer, 
 
     store = prepare(many, words, tmp_path / "store", processes=1, progress=second)
     store.verify()
-    assert f"{tmp_path / 'store'}: another process is making it; wait until" in refused[0]
+    assert f"{tmp_path / 'store'}: another process is creating it; wait until" in refused[0]
     assert "lock" not in contents(store.folder)
 
 

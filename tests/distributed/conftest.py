@@ -1,7 +1,7 @@
-"""Trainings of several processes: forked quickly as `torchrun` would start them, or by the real `torchrun`.
+"""Train in several processes: forked quickly as `torchrun` would start them, or started by the real `torchrun`.
 
-Whatever a test does, no process outlives it: forked ones are killed by their number, and those of `torchrun`, which
-puts each worker into a session of its own, are found by a mark in their environment.
+No process outlives its test: forked ones are killed by their number, and those of `torchrun`, which starts each in
+its own session, are found by a mark in their environment.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ T = TypeVar("T")
 Whole = Callable[..., Path]
 
 ROOT = Path(__file__).parents[2]
-LIMIT = 60.0  # seconds after which a training of seconds hangs; only a hang ever waits for it
+LIMIT = 60.0  # seconds; a training takes a few, so only a hang lasts that long
 _MARK = "HEED_TEST_MARK"
 
 # Several unequal micro-batches in each process, saved at 2, 4 and 6, validated at 3 and 6.
@@ -59,14 +59,14 @@ LONG = [
 
 @dataclass(frozen=True)
 class Ended:
-    """How each process ended, and what each of them said."""
+    """Hold the exit code and the output of each process."""
 
     codes: list[int]  # negative: the signal it died of
     said: list[str]
 
 
 class Group:
-    """Processes of one training, first to last."""
+    """Control the processes of one training, in order of their rank."""
 
     def __init__(self, server: "Server", pids: list[int], said: list[Path]) -> None:
         self._server, self.pids, self._said = server, pids, said
@@ -76,9 +76,9 @@ class Group:
         return self._said[rank].read_text(encoding="utf-8") if self._said[rank].exists() else ""
 
     def send(self, number: signal.Signals, *ranks: int) -> None:
-        """To these of them, or to all."""
+        """Send a signal to these ranks, or to all."""
         for rank in ranks or range(len(self.pids)):
-            if self._code(rank) == RUNNING:  # not reaped, so its number is still its own
+            if self._code(rank) == RUNNING:  # not reaped, so its number is not reused
                 os.kill(self.pids[rank], number)
 
     def has_ended(self) -> bool:
@@ -95,7 +95,7 @@ class Group:
         return Ended(codes, [self.said(rank) for rank in range(len(self.pids))])
 
     def kill(self) -> None:
-        """As a power cut would."""
+        """Kill all processes, as a power cut would."""
         self.send(signal.SIGKILL)
         while RUNNING in [self._code(rank) for rank in range(len(self.pids))]:
             time.sleep(0.01)
@@ -107,7 +107,7 @@ class Group:
 
 
 class Server:
-    """Starts groups of processes that need no time to import (see warm.py)."""
+    """Start groups of processes that have everything imported (see warm.py)."""
 
     def __init__(self, folder: Path, warm_up: list[str]) -> None:
         self._folder, self._n, self.groups = folder, 0, list[Group]()
@@ -131,7 +131,7 @@ class Server:
         return int(answer)
 
     def start(self, n: int, *arguments: object, each: list[dict[str, str]] | None = None) -> Group:
-        """`heed` in n processes; `each` is more environment for each of them."""
+        """Start `heed` in n processes; `each` adds to the environment of each."""
         self._n += 1
         said = [self._folder / f"said-{self._n}-{rank}" for rank in range(n)]
         port, pids = free_port(), []
@@ -160,7 +160,7 @@ def free_port() -> int:
 
 
 class Torchrun:
-    """The real thing, with all that it has started."""
+    """Control a real `torchrun` and everything it has started."""
 
     def __init__(self, said: Path, command: list[str], environment: dict[str, str] | None = None) -> None:
         self._said, self._mark = said, f"{_MARK}={uuid.uuid4().hex}"
@@ -180,12 +180,12 @@ class Torchrun:
         return self._said.read_text(encoding="utf-8")
 
     def find_worker(self, rank: int) -> int | None:
-        """The process of a rank, if it has one."""
+        """Return the process of a rank, or None."""
         found = [pid for pid, words in marked(self._mark).items() if f"RANK={rank}" in words]
-        return os.getsid(found[0]) if found else None  # torchrun starts every worker as the head of a session
+        return os.getsid(found[0]) if found else None  # torchrun starts every process as a session leader
 
     def worker(self, rank: int) -> int:
-        """The same, as soon as there is one."""
+        """Wait for the process of a rank, and return it."""
         return wait_for(lambda: self.find_worker(rank), f"process of rank {rank}", self)
 
     def wait(self, limit: float = 2 * LIMIT) -> int:
@@ -210,7 +210,7 @@ class Torchrun:
 
 
 def wait_for(find: Callable[[], T | None], what: str, of: "Group | Torchrun | None" = None, limit: float = LIMIT) -> T:
-    """Until there is such a thing; `of` is who must live to make it."""
+    """Wait until `find` returns something; fail early if the process `of` ends before."""
     deadline = time.monotonic() + limit
     while not (found := find()):
         if time.monotonic() > deadline or (of is not None and of.has_ended() and not find()):
@@ -221,7 +221,7 @@ def wait_for(find: Callable[[], T | None], what: str, of: "Group | Torchrun | No
 
 @dataclass(frozen=True)
 class Training:
-    """A small training: the command's arguments without --out, and ways to run it."""
+    """Describe a small training: the command's arguments without --out, and ways to run it."""
 
     server: Server
     arguments: list[str]
@@ -243,7 +243,7 @@ class Training:
 
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Letters, and the same reversed."""
+    """Write letters, and the same reversed."""
     folder = tmp_path_factory.mktemp("corpus")
     train = letters(1, 120)
     for name, lines in (("train", train), ("valid", [line for line in letters(2, 20) if line not in train][:5])):
@@ -257,7 +257,7 @@ def write_pairs(folder: Path, name: str, lines: list[str]) -> None:
 
 
 def texts(folder: Path, *names: str) -> list[str]:
-    """Options that name the texts of a folder."""
+    """Return the options that name the texts of a folder."""
     prefix = {"train": "--", "valid": "--valid-"}
     return [
         str(word)
@@ -287,7 +287,7 @@ def training(_server: tuple[Server, Path], corpus: Path) -> Iterator[Training]:
 
 @pytest.fixture(scope="session")
 def whole(_server: tuple[Server, Path], corpus: Path) -> Whole:
-    """The run of n processes that nothing happens to, made once for each kind."""
+    """Return a function that trains an uninterrupted run in n processes, once for each kind."""
     server, folder = _server
     made: dict[tuple[object, ...], Path] = {}
 
@@ -303,14 +303,14 @@ def whole(_server: tuple[Server, Path], corpus: Path) -> Whole:
 
 
 def arguments(corpus: Path, folder: Path) -> list[str]:
-    # The vocabulary is given: learning it again for each training would prove nothing.
+    # Pass the vocabulary: learning it in each training would test nothing more.
     vocabulary = ["--set", f"text.tokenizer={folder / 'warm' / 'tokenizer.model'}"]
     return ["train", *texts(corpus, "train", "valid"), "--preset", "tiny", *settings(**CHANGES), *vocabulary]
 
 
 @pytest.fixture
 def torchrun(tmp_path: Path) -> Iterator[Callable[..., Torchrun]]:
-    """Starts `torchrun --standalone OPTIONS -m heed ...`."""
+    """Start `torchrun --standalone OPTIONS -m heed ...`."""
     started: list[Torchrun] = []
 
     def start(n: int, *arguments: object, options: list[str] | None = None, **environment: str) -> Torchrun:
@@ -332,7 +332,7 @@ def state_of(run: Path, step: int) -> dict[str, dict[str, torch.Tensor]]:
 
 
 def same_bytes(one: Path, other: Path, step: int) -> None:
-    """Weights and optimizer of a step, byte for byte."""
+    """Check that weights and optimizer of a step are identical."""
     for name in ("model.safetensors", "optimizer.safetensors"):
         ours, theirs = ((run / "checkpoints" / f"step-{step:08d}" / name).read_bytes() for run in (one, other))
         if ours != theirs:
@@ -344,7 +344,7 @@ def same_bytes(one: Path, other: Path, step: int) -> None:
 
 
 def assert_same_end(one: Path, other: Path) -> None:
-    """The same last step, the same best one, the same average; and nothing half-made lying around."""
+    """Check that last step, best.json and average are identical, and that nothing is left over."""
     last = max((other / "checkpoints").glob("step-*")).name
     same_bytes(one, other, int(last.removeprefix("step-")))
     assert (one / "best.json").read_bytes() == (other / "best.json").read_bytes()
@@ -356,7 +356,7 @@ def assert_same_end(one: Path, other: Path) -> None:
 
 def events_of(run: Path, kind: str | None = None) -> list[dict[str, object]]:
     path = run / "events.jsonl"
-    lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []  # the last may be half-written
+    lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []  # the last may be incomplete
     records = [json.loads(line) for line in lines]
     return [record for record in records if kind in (None, record["event"])]
 

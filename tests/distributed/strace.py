@@ -1,4 +1,4 @@
-"""Looking at the system calls of a process that runs."""
+"""Trace the system calls of a running process."""
 
 import shutil
 import subprocess
@@ -11,7 +11,7 @@ from tests.processes import Started
 
 
 def attach(pid: int, log: Path, *options: str) -> "subprocess.Popen[str]":
-    """strace on a process, from now on and with all it starts."""
+    """Attach strace to a process and everything it starts."""
     command = ["strace", "-f", "-y", "-s", "0", "-o", str(log), *options, "-p", str(pid)]
     tracer = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert tracer.stderr is not None
@@ -21,7 +21,7 @@ def attach(pid: int, log: Path, *options: str) -> "subprocess.Popen[str]":
 
 
 def skip_without_strace() -> None:
-    """Where processes cannot be traced."""
+    """Skip the test if processes cannot be traced."""
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed (apt install strace)")
     with Started([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:

@@ -1,4 +1,4 @@
-"""What is wrong is said once, by whoever knows it; nobody waits for a process that has given up."""
+"""Check that bad input is reported once, and that no process waits for one that has exited."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def test_wrong_settings_and_files(training: Training, tmp_path: Path, more: list
 def test_a_folder_that_exists(training: Training, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "mine").touch()
-    assert_said_once(training.start(2, tmp_path / "run").wait(30), "run: exists already")
+    assert_said_once(training.start(2, tmp_path / "run").wait(30), "run: already exists")
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["mine"]
 
 
@@ -56,15 +56,15 @@ def test_fewer_steps_than_made(training: Training, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [[], SHARDED], ids=["ddp", "sharded"])
 def test_every_checkpoint_damaged(training: Training, tmp_path: Path, kind: list[str]) -> None:
-    """Only the first process looks; it must not let the others wait for what it found."""
+    """Only the first process checks it; the others must not wait for it."""
     run = training.train(2, tmp_path / "run", *kind, "--set", "train.max_steps=2")
     (run / "checkpoints" / "step-00000002" / "model.safetensors").write_bytes(b"")
     ended = training.server.start(2, "train", "--resume", run, "--set", "train.max_steps=3").wait(30)
-    assert_said_once(ended, "no checkpoint is whole")
+    assert_said_once(ended, "no checkpoint is intact")
 
 
 def test_a_run_folder_the_other_host_does_not_see(training: Training, tmp_path: Path) -> None:
-    """It alone knows, so it has to say it; the first would only know that somebody is gone."""
+    """Only that process knows the reason, so it must report it; the first would only see a lost connection."""
     for name in ("here", "there"):
         (tmp_path / name).mkdir()
     each = [{"HEED_TEST_FOLDER": str(tmp_path / name)} for name in ("here", "there")]
@@ -76,7 +76,7 @@ def test_a_run_folder_the_other_host_does_not_see(training: Training, tmp_path: 
 
 @pytest.mark.usefixtures("sixteen_bits")
 def test_bfloat16_that_fails_on_one_of_the_hosts(training: Training, tmp_path: Path) -> None:
-    """Every process tries it out where it is: here, each Python that the second one starts dies of SIGILL."""
+    """Every process tries it on its own machine: here, each Python that the second one starts dies of SIGILL."""
     has = torch.cpu.get_capabilities()
     if not (has.get("avx512_bf16") or has.get("amx_bf16")):
         pytest.skip("needs a processor with bfloat16 products")
@@ -90,7 +90,7 @@ def test_bfloat16_that_fails_on_one_of_the_hosts(training: Training, tmp_path: P
 
 def test_torchrun_ends_with_an_error(training: Training, torchrun, tmp_path: Path) -> None:
     started: Torchrun = torchrun(2, *training.arguments, "--set", "train.sharde=true", "--out", tmp_path / "run")
-    assert started.wait(60) == 1  # torchrun's own: some worker failed
+    assert started.wait(60) == 1  # torchrun's own code for a failed process
     assert started.living() == []
     said = [line for line in started.said().splitlines() if line.startswith("heed train")]
     assert said == ['heed train: --set: unknown key "train.sharde"; did you mean "train.sharded"?']

@@ -22,7 +22,7 @@ flops_per_token, seconds = BENCH["flops_per_token"], BENCH["seconds"]
 
 
 def row(name: str) -> list[str]:
-    """The cells of a table's row, after its name."""
+    """Return the cells of a table's row, without its name."""
     found = re.search(rf"^\| {re.escape(name)} \| (.*) \|$", TEXT, re.MULTILINE)
     assert found, name
     return found[1].split(" | ")
@@ -31,7 +31,7 @@ def row(name: str) -> list[str]:
 def test_formula_is_what_is_multiplied() -> None:
     """Counted by PyTorch as it computes, forward and backward."""
     vocabulary, length, sentences = 50, 9, 3
-    # Dimensions of the paper's kind (h x d_k = d), of which the formula speaks.
+    # The formula assumes the paper's dimensions (h x d_k = d).
     config = small_config(d_model=24, d_ff=40, h=2, d_k=12, d_v=12)
     loss = BatchLoss(
         Transformer(config, Vocabulary(vocabulary)).double(), 0.1

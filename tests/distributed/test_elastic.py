@@ -1,4 +1,4 @@
-"""`torchrun --max-restarts`: a lost process is replaced, and the run is the one that nothing happened to."""
+"""Lose a process under `torchrun --max-restarts`: the result is identical to an uninterrupted run."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ ELASTIC = ["--max-restarts=3"]
 
 
 def resumed_at_the_last_checkpoint(run: Path) -> list[int]:
-    """The steps a run went on at; no more was lost than the steps since the last checkpoint."""
+    """Return the steps at which a run resumed; only steps since the last checkpoint may be lost."""
     last, steps = 0, []
     for event in events_of(run):
         if event["event"] == "checkpoint":
@@ -75,7 +75,7 @@ def test_lost_twice(training: Training, torchrun: TorchrunStart, whole: Whole, t
 def test_lost_while_the_corpus_is_made_ready(
     training: Training, torchrun: TorchrunStart, tmp_path: Path, rank: int
 ) -> None:
-    """Nothing is there yet to go on with: it begins again."""
+    """There is nothing to resume yet, so it starts again."""
     write_pairs(tmp_path, "train", letters(4, 20_000))
     words = [*texts(tmp_path, "train"), "--set", "text.tokenizer=", "--set", "train.max_steps=4"]
     run = tmp_path / "run"
@@ -92,10 +92,10 @@ def test_lost_while_the_corpus_is_made_ready(
 
 @pytest.mark.slow
 def test_too_often(training: Training, torchrun: TorchrunStart, tmp_path: Path) -> None:
-    """A failure that comes again after each restart ends the run, and is said each time by one process only."""
+    """A failure that repeats after each restart ends the run; one process reports it each time."""
     run = tmp_path / "run"
     (run / "mine").mkdir(parents=True)
     started = torchrun(2, *training.arguments, "--out", run, options=["--max-restarts=1"])
     assert started.wait() == 1
-    assert started.said().count(f"heed train: {run}: exists already") == 2
+    assert started.said().count(f"heed train: {run}: already exists") == 2
     assert "[rank1]" not in started.said()

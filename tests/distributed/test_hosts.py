@@ -1,4 +1,4 @@
-"""Two network namespaces as two hosts: `torchrun --nnodes=2` over a network between them."""
+"""Train with `torchrun --nnodes=2` in two network namespaces that act as hosts."""
 
 import contextlib
 import os
@@ -32,7 +32,7 @@ def ip(*words: str) -> None:
 
 @pytest.fixture
 def hosts() -> Iterator[list[tuple[str, str]]]:
-    """Namespace and network card of each of two hosts that see each other, and nothing else."""
+    """Create two network namespaces that see only each other; return name and interface of each."""
     names = [(f"heed{os.getpid()}{side}", f"hd{os.getpid()}{side}"[-15:]) for side in "ab"]
     try:
         try:
@@ -76,7 +76,7 @@ def torchrun_on_each(
 def test_two_hosts(
     training: Training, hosts: list[tuple[str, str]], whole: Whole, tmp_path: Path, kind: list[str]
 ) -> None:
-    """They come to the very weights of two processes on one host."""
+    """The weights are identical to those of two processes on one host."""
     run = tmp_path / "run"
     with torchrun_on_each(hosts, tmp_path, *training.arguments, *kind, "--out", str(run)) as started:
         assert [one.wait() for one in started] == [0, 0], "\n".join(one.said() for one in started)
@@ -89,7 +89,7 @@ def test_two_hosts(
 def test_a_process_of_one_host_is_lost(
     training: Training, hosts: list[tuple[str, str]], whole: Whole, tmp_path: Path, host: int
 ) -> None:
-    """Only its own torchrun counts the restart; both hosts have to take it for one."""
+    """Only one torchrun counts the restart, but both hosts must treat it as one."""
     run, words = tmp_path / "run", [*training.arguments, *LONG, "--out", str(tmp_path / "run")]
     with torchrun_on_each(hosts, tmp_path, *words, options=("--max-restarts=3",)) as started:
         wait_for_step(run, 5, started[0])

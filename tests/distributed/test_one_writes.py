@@ -1,4 +1,4 @@
-"""Of several processes the first alone writes, holds the lock and speaks."""
+"""Check that only the first of several processes writes, holds the lock and prints."""
 
 import json
 import re
@@ -17,7 +17,7 @@ CHANGING = (
 
 
 def changes(log: Path, run: Path) -> list[str]:
-    """Calls that change anything in a run folder or beside it, or open a file of it for that."""
+    """Return the calls that change a run folder or its parent, or open a file there for writing."""
     found = []
     for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
         call = re.match(r"\d+ +(\w+)\((.*)", line)
@@ -42,7 +42,7 @@ def test_the_second_process_writes_nothing(training: Training, tmp_path: Path, k
         tracer.communicate()
     assert ended.codes == [0, 0], ended.said
     assert changes(logs[1], run) == []
-    assert len(changes(logs[0], run)) > 50  # so we do see such calls
+    assert len(changes(logs[0], run)) > 50  # so such calls are visible
     assert "openat" in logs[1].read_text()
 
 

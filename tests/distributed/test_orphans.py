@@ -1,4 +1,4 @@
-"""Processes whose torchrun is killed before they have met: they leave, and say so, instead of waiting for ever."""
+"""Kill torchrun before its processes are connected: they exit with a message instead of waiting for ever."""
 
 import json
 import os
@@ -23,7 +23,7 @@ time.sleep(600)
 
 
 def has_ended(pid: int) -> bool:
-    """Whether a process is gone, or waits only for its new parent to notice."""
+    """Return whether a process is gone, or a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -32,7 +32,7 @@ def has_ended(pid: int) -> bool:
 
 @pytest.mark.parametrize("address_book", ["none", "one that nobody else enters"])
 def test_a_process_leaves_when_its_parent_is_killed(address_book: str, tmp_path: Path) -> None:
-    """The first of two, as torchrun would have started it, with and without an address book that outlives it."""
+    """The first of two processes, as torchrun would start it, with and without a store that outlives torchrun."""
     port = free_port()
     book = subprocess.Popen([sys.executable, "-c", BOOK, str(port)]) if address_book != "none" else None
     command = [sys.executable, "-m", "heed", "train", "--source", "a.tsv", "--out", str(tmp_path / "run")]
@@ -48,7 +48,7 @@ def test_a_process_leaves_when_its_parent_is_killed(address_book: str, tmp_path:
     assert parent.stdout is not None
     pid = int(parent.stdout.readline())
     try:
-        if book is not None:  # it waits for the second process, which never comes
+        if book is not None:  # it waits for a second process, which never starts
             wait_for(lambda: connected(pid, port), "process at the address book")
         parent.kill()
         wait_for(lambda: has_ended(pid), "end of the process")
@@ -64,7 +64,7 @@ def test_a_process_leaves_when_its_parent_is_killed(address_book: str, tmp_path:
         if book is not None:
             book.wait()
     text = (tmp_path / "said").read_text(encoding="utf-8")
-    assert ("torchrun does not answer" if book is None else "is gone, so the others cannot be met") in text
+    assert ("torchrun does not answer" if book is None else "is gone, so this process cannot connect") in text
     assert "start" in text and "again" in text and "Traceback" not in text
 
 
@@ -77,7 +77,7 @@ time.sleep(600)
 
 
 def connected(pid: int, port: int) -> bool:
-    """Whether this process itself, and not the address book to itself, has a connection to the port."""
+    """Return whether this process has a connection to the port."""
     tables = (Path(f"/proc/net/{name}").read_text().splitlines()[1:] for name in ("tcp", "tcp6"))
     rows = [line.split() for lines in tables for line in lines]
     sockets = {f"socket:[{row[9]}]" for row in rows if int(row[2].rpartition(":")[2], 16) == port}

@@ -1,4 +1,4 @@
-"""A gradient that is not finite in one process alone: all leave the update out, together."""
+"""Make the gradient non-finite in one process: all skip the step together."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ def poisoned(rank: int, *steps: int) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("kind", [[], SHARDED], ids=["ddp", "sharded"])
-def test_all_leave_it_out(training: Training, tmp_path: Path, kind: list[str]) -> None:
+def test_all_skip_the_step(training: Training, tmp_path: Path, kind: list[str]) -> None:
     run = tmp_path / "run"
     training.train(2, run, *EVERY, *kind, each=poisoned(1, 3, 4))
     skipped = events_of(run, "skipped")
@@ -27,7 +27,7 @@ def test_all_leave_it_out(training: Training, tmp_path: Path, kind: list[str]) -
             run / "checkpoints/step-00000002/model.safetensors"
         ).read_bytes()
     assert not state_of(run, 5)["model"]["embedding.weight"].equal(state_of(run, 4)["model"]["embedding.weight"])
-    # Whichever process it was, what the others make of it is the same.
+    # The result does not depend on which process it was.
     training.train(2, tmp_path / "other", *EVERY, *kind, each=poisoned(0, 3, 4))
     same_bytes(run, tmp_path / "other", 6)
 
@@ -48,8 +48,13 @@ def test_a_fourth_in_a_row_stops_everything(training: Training, tmp_path: Path, 
     run = tmp_path / "run"
     ended = training.start(2, run, *EVERY, *kind, each=poisoned(1, 2, 3, 4, 5)).wait(30)
     assert ended.codes == [1, 1]
-    assert "".join(ended.said).count("the last 4 updates are not finite, more than train.skip_bad_batches = 3") == 1
+    assert (
+        "".join(ended.said).count(
+            "the last 4 steps had a non-finite loss or gradient, more than train.skip_bad_batches = 3"
+        )
+        == 1
+    )
     assert "Traceback" not in "".join(ended.said)
     assert [one["step"] for one in events_of(run, "skipped")] == [2, 3, 4, 5]
-    training.resume(2, run)  # the cause is gone: it goes on from the last whole checkpoint
+    training.resume(2, run)  # without the cause, it resumes from the newest checkpoint
     assert events_of(run)[-1]["event"] == "end"

@@ -1,4 +1,4 @@
-"""Killed at any moment and taken up again by as many processes: bit for bit the run that nothing happened to."""
+"""Kill or stop a training at any moment and resume it: bit for bit an uninterrupted run."""
 
 import signal
 import time
@@ -27,7 +27,7 @@ from tests.distributed.conftest import (
 )
 from tests.distributed.strace import attach, skip_without_strace
 
-# Several buckets of gradients in DDP, the first of them of one megabyte.
+# Large enough for several DDP buckets, the first of which holds one megabyte.
 LARGE = ["--set", "model.d_model=256", "--set", "model.d_ff=512"]
 
 
@@ -37,7 +37,7 @@ LARGE = ["--set", "model.d_model=256", "--set", "model.d_ff=512"]
     ids=["2-ddp", "3-ddp", "2-sharded", "3-sharded"],
 )
 def test_killed_and_resumed(training: Training, whole: Whole, tmp_path: Path, n: int, kind: list[str]) -> None:
-    """With three processes the order of a sum counts: (a + b) + c is not a + (b + c)."""
+    """With three processes the order of sums matters: (a + b) + c is not a + (b + c)."""
     group = training.start(n, tmp_path / "run", *kind, *LONG)
     wait_for_step(tmp_path / "run", 13, group)
     group.kill()
@@ -51,7 +51,7 @@ def test_killed_and_resumed(training: Training, whole: Whole, tmp_path: Path, n:
 @pytest.mark.parametrize("kind", [[], SHARDED], ids=["ddp", "sharded"])
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_a_larger_model_resumed(training: Training, tmp_path: Path, n: int, kind: list[str]) -> None:
-    """Of several buckets, in DDP."""
+    """DDP needs several buckets for it."""
     large = [*LARGE, "--set", "train.average_last=1", *kind]
     training.train(n, tmp_path / "whole", *large)
     training.train(n, tmp_path / "run", *large, "--set", "train.max_steps=2")
@@ -63,7 +63,7 @@ def test_a_larger_model_resumed(training: Training, tmp_path: Path, n: int, kind
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [[], SHARDED], ids=["ddp", "sharded"])
 def test_killed_again_and_again(training: Training, whole: Whole, tmp_path: Path, kind: list[str]) -> None:
-    """One process at a time, the first and the last: the other is not to hang, nor to spoil anything."""
+    """Kill one process at a time: the other must neither hang nor damage anything."""
     run = tmp_path / "run"
     group = training.start(2, run, *kind, *LONG)
     for step, rank in ((5, 0), (12, 1), (23, 0), (34, 1)):
@@ -102,7 +102,7 @@ def test_one_is_asked_and_all_stop(
 
 @pytest.mark.parametrize("rank", [0, 1])
 def test_one_is_asked_in_a_validation(training: Training, tmp_path: Path, rank: int) -> None:
-    """It is given up, and made again by the resumed run."""
+    """The validation is abandoned, and repeated by the resumed run."""
     train = Path(training.arguments[2]).read_text().splitlines()
     write_pairs(tmp_path, "valid", [line for line in letters(3, 3000) if line not in train][:1200])
     words = [*texts(tmp_path, "valid"), "--set", "train.average_last=1", "--set", "train.max_steps=4"]
@@ -120,7 +120,7 @@ def test_one_is_asked_in_a_validation(training: Training, tmp_path: Path, rank: 
 
 @pytest.mark.slow
 def test_the_other_is_asked_in_a_save(training: Training, whole: Whole, tmp_path: Path) -> None:
-    """The first process is made to take half a second for every flush; meanwhile the second gets the signal."""
+    """Slow every flush of the first process down to half a second, and send the second the signal meanwhile."""
     skip_without_strace()
     run, gate = tmp_path / "run", tmp_path / "gate"
     group = training.start(2, run, *LONG, each=[{"HEED_TEST_GATE": str(gate)}] * 2)
@@ -139,7 +139,7 @@ def test_the_other_is_asked_in_a_save(training: Training, whole: Whole, tmp_path
 
 
 def test_asked_while_the_corpus_is_made_ready(training: Training, tmp_path: Path) -> None:
-    """Before training begins there is nothing to save: all leave, and nothing is left behind."""
+    """Before training starts there is nothing to save: all exit, and nothing is left behind."""
     write_pairs(tmp_path, "train", letters(4, 20_000))
     words = [*texts(tmp_path, "train"), "--set", "text.tokenizer="]  # to be learnt
     group = training.start(2, tmp_path / "run", *words)
@@ -160,7 +160,7 @@ TorchrunStart = Callable[..., Torchrun]
 def test_torchrun_is_asked(
     training: Training, torchrun: TorchrunStart, whole: Whole, tmp_path: Path, number: signal.Signals
 ) -> None:
-    """A scheduler, or Ctrl-C: torchrun passes the signal on, and gives its workers thirty seconds."""
+    """torchrun forwards the signal of a scheduler or of Ctrl-C, and gives its processes thirty seconds."""
     run = tmp_path / "run"
     started = torchrun(2, *training.arguments, *LONG, "--out", run)
     wait_for_step(run, 5, started)
@@ -168,14 +168,14 @@ def test_torchrun_is_asked(
     assert started.wait(30) != 0
     assert started.living() == []
     assert started.said().count("stopped and saved at step") == 1
-    assert "[rank" not in started.said()  # no traceback of a worker
+    assert "[rank" not in started.said()  # no traceback of a process
     assert events_of(run)[-1]["event"] == "interrupted"
     training.resume(2, run)
     assert_same_end(run, whole(2, *LONG))
 
 
 def test_groups_do_not_outlive_a_test(training: Training, tmp_path: Path) -> None:
-    """What the other tests rely on when they fail."""
+    """The other tests rely on this when they fail."""
     group: Group = training.start(2, tmp_path / "run", *LONG)
     wait_for_step(tmp_path / "run", 1, group)
     group.kill()

@@ -1,8 +1,8 @@
-"""The law: how many processes share the work changes nothing but the order of sums.
+"""Check the law that the number of processes changes nothing but the order of sums.
 
-Computed in float64, with dropout, whose masks go by pair and position. Sums of some hundred terms of 1e-16 relative
-error each leave 1e-13 or so; Adam divides small gradients by their own size, which takes a few digits more. A wrong
-weighting, a share lost or counted twice is off by more than 1e-3.
+Runs use float64, and dropout, whose masks depend on pair and position. Sums of a few hundred terms with a relative
+error of 1e-16 each are off by about 1e-13; Adam divides small gradients by their own size, which costs a few more
+digits. A wrong weight, or a share lost or counted twice, is off by more than 1e-3.
 """
 
 import json
@@ -74,7 +74,7 @@ def test_many_processes_equal_one_with_other_pieces_noise_and_two_views(whole: W
 
 
 def test_in_float32_they_differ_as_much_as_another_order_of_sums(whole: Whole) -> None:
-    """One process that cuts its batches otherwise is the measure: the same sums, in another order."""
+    """Compare with one process that cuts its batches differently: the same sums, in another order."""
     slow = ["--set", "train.learning_rate_factor=1e-3"]  # or Adam would make much of little
     one, cut = whole(1, *PLAIN, *slow), whole(1, *PLAIN, *slow, "--set", "train.micro_batch_tokens=190")
     for kind in ([], SHARDED):
@@ -85,7 +85,7 @@ def test_in_float32_they_differ_as_much_as_another_order_of_sums(whole: Whole) -
 
 
 def gap(one: Path, other: Path, suffix: str) -> float:
-    """The largest difference of two runs' moments, relative to the tensor's size."""
+    """Return the largest difference of two runs' moments, relative to the tensor's size."""
     ours, theirs = (state_of(run, 6)["optimizer"] for run in (one, other))
     return max(
         float((ours[key] - theirs[key]).norm() / theirs[key].norm()) for key in theirs if key.endswith(f"/{suffix}")
@@ -93,7 +93,7 @@ def gap(one: Path, other: Path, suffix: str) -> float:
 
 
 def test_the_trainings_above_have_dropout(whole: Whole) -> None:
-    """So they would notice if it fell otherwise in another process."""
+    """Show that other dropout masks in one process would be noticed."""
     one, other = (state_of(whole(1, *kind, exact=True), 6)["model"]["embedding.weight"] for kind in ([], PLAIN))
     assert float((one - other).norm() / one.norm()) > 1e-2
 
@@ -121,7 +121,7 @@ def test_what_a_sharded_training_made_translates(whole: Whole) -> None:
 
 @pytest.mark.slow
 def test_a_running_mean_is_that_of_one_process(training: Training, tmp_path: Path) -> None:
-    """`train.ema_decay`: the mean is kept in shares, saved whole, and cut into shares again."""
+    """The average of `train.ema_decay` is kept in shards, saved in full, and sharded again."""
     mean = [*PLAIN, "--set", "train.ema_decay=0.9"]
     one = training.train(1, tmp_path / "one", *mean, each=[EXACT])
     for name, kind in (("ddp", []), ("sharded", SHARDED)):
@@ -156,7 +156,7 @@ def test_shares_may_be_empty(training: Training, tmp_path: Path, pairs: int, n: 
 
 
 def test_more_portions_of_validation_than_pairs_of_one_process(training: Training, tmp_path: Path) -> None:
-    """201 pairs in two processes: the first has two portions of a hundred, the second one only."""
+    """With 201 pairs in two processes, the first has two chunks of a hundred, the second only one."""
     train = (Path(training.arguments[2])).read_text().splitlines()
     write_pairs(tmp_path, "valid", [line for line in letters(8, 400) if line not in train][:201])
     words = [*texts(tmp_path, "valid"), *PLAIN, "--set", "decode.beam=1", "--set", "train.average_last=1"]
@@ -168,7 +168,7 @@ def test_more_portions_of_validation_than_pairs_of_one_process(training: Trainin
 
 
 def test_without_validation(training: Training, tmp_path: Path) -> None:
-    """The last average is taken unseen; all processes come to the same end."""
+    """The last average is chosen without validation; all processes end in the same way."""
     words = [*training.arguments[:5], *training.arguments[9:]]
     assert "--valid-source" in training.arguments and "--valid-source" not in words
     for n in (1, 2):

@@ -1,13 +1,13 @@
-"""The real command as one of several processes, forked from one that has everything imported.
+"""Run the real command as one of several processes, forked from one that has everything imported.
 
-Reads orders from standard input, a JSON list a line. `["start", environment, arguments, said]` forks a process that
+Orders come from standard input, one JSON list per line. `["start", environment, arguments, said]` forks a process that
 runs `heed` with these arguments, as `torchrun` would have started it with this environment; everything it says goes to
 the file `said`. `["poll", pid]` asks for its end, `["ready"]` for nothing. Each order is answered with a number: the
 process, or the exit code (negative: the signal it died of; RUNNING: there is none yet).
 
-What a test asks for beside that stands in the environment, too:
-HEED_TEST_GATE      a file: wait until it is there
-HEED_TEST_FOLDER    the folder to be in, as on another host
+Tests ask for more through the environment:
+HEED_TEST_GATE      a file: wait until it exists
+HEED_TEST_FOLDER    the folder to change to, as on another host
 HEED_TEST_FLOAT64   compute in float64, so that "equal" can mean equal to many digits
 HEED_TEST_POISON    steps at which this process's gradient is infinite, though its loss is not
 """
@@ -73,7 +73,7 @@ def serve() -> None:
             case ["start", environment, arguments, said]:
                 answer = os.fork()
                 if answer == 0:
-                    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # not to outlive a test run that is killed
+                    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # must not outlive a killed test run
                     os.setpgid(0, 0)
                     code = child(environment, arguments, said)
                     sys.stdout.flush()
@@ -89,7 +89,7 @@ def serve() -> None:
 
 if __name__ == "__main__":
     warm_up = json.loads(sys.argv[1])
-    assert main(warm_up) == 0  # a whole training: what is imported late is imported now
+    assert main(warm_up) == 0  # a complete training, which imports everything
     import torch.distributed.fsdp  # noqa: E402, F401
 
     serve()

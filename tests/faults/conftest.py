@@ -1,4 +1,4 @@
-"""Small real trainings, and the means to hurt them."""
+"""Run small real trainings, and interrupt or damage them."""
 
 import json
 import os
@@ -38,7 +38,7 @@ class Ended:
 
 
 class Process:
-    """A `heed` that runs."""
+    """Control a running `heed`."""
 
     def __init__(self, warm: "Warm", pid: int, said: Path) -> None:
         self._warm, self.pid, self._said = warm, pid, said
@@ -47,7 +47,7 @@ class Process:
         return self._said.read_text(encoding="utf-8") if self._said.exists() else ""
 
     def send(self, number: signal.Signals) -> None:
-        """To the process and all it has started. Until `wait` its number is not given to another."""
+        """Send a signal to the process group. Until `wait`, its number cannot be reused."""
         os.killpg(self.pid, number)
 
     def go(self) -> None:
@@ -58,7 +58,7 @@ class Process:
 
 
 class Warm:
-    """Starts the command in processes that need no time to import (see warm.py)."""
+    """Start the command in processes that have everything imported (see warm.py)."""
 
     def __init__(self, folder: Path, warm_up: list[str]) -> None:
         self._folder, self._n, self._n_orders = folder, 0, 0
@@ -79,7 +79,7 @@ class Warm:
         self._server.stdin.flush()
         while answer := self._server.stdout.readline():
             number, value = map(int, answer.split())
-            if number == self._n_orders:  # else the answer to an order that a test did not wait for, because it failed
+            if number == self._n_orders:  # else it answers an order of a test that failed before it read the answer
                 return value
         raise AssertionError("the warm-up training failed")
 
@@ -98,12 +98,12 @@ class Warm:
 
 @dataclass(frozen=True)
 class Training:
-    """A small training: the command's arguments without --out, and the run it gives when nothing happens to it."""
+    """Describe a small training: the command's arguments without --out, and the uninterrupted run."""
 
     warm: Warm
     arguments: list[str]
     whole: Path
-    seconds: float  # it takes
+    seconds: float  # of the uninterrupted run
 
     def start(self, out: Path, *more: object, held: bool = False) -> Process:
         return self.warm.start(*self.arguments, *more, "--out", out, held=held)
@@ -119,7 +119,7 @@ class Training:
         return out
 
     def go_on(self, out: Path) -> Ended:
-        """What somebody does after a crash: resume, or begin again if there is nothing yet."""
+        """Do what a user does after a crash: resume, or start again if there is no run folder yet."""
         return self.resume(out) if (out / "config.json").exists() else self.train(out)
 
     def assert_finished(self, out: Path) -> None:
@@ -127,9 +127,9 @@ class Training:
 
 
 def assert_same_run(one: Path, other: Path) -> None:
-    """The same checkpoints, byte by byte, the same best one, and nothing lying around.
+    """Check that two runs have identical checkpoints and best.json, and that nothing is left over.
 
-    A stop leaves checkpoints of its own beside the regular ones; what both have must be equal.
+    A stop saves extra checkpoints, so only those that both runs have are compared.
     """
     for run in (one, other):
         assert (hidden := hidden_files(run)) == [], hidden
@@ -153,7 +153,7 @@ def hidden_files(run: Path) -> list[str]:
 
 
 def events_of(run: Path) -> list[dict[str, object]]:
-    """Every line is a record."""
+    """Return the events; every line must be one."""
     lines = (run / "events.jsonl").read_bytes().decode().split("\n")
     assert lines.pop() == ""
     return [json.loads(line, parse_constant=refuse) for line in lines]
@@ -184,7 +184,7 @@ def training(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     folder = tmp_path_factory.mktemp("warm")
     command = [*arguments(corpus), *SETTINGS]
     warm = Warm(folder, [*command, "--out", str(folder / "warm")])
-    # The vocabulary is given: learning it again for each of hundreds of trainings would prove nothing.
+    # Pass the vocabulary: learning it in each of hundreds of trainings would test nothing more.
     command += ["--set", f"text.tokenizer={folder / 'warm' / 'tokenizer.model'}"]
     warm.heed("--version")
     began = time.monotonic()
@@ -199,7 +199,7 @@ def training(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 @dataclass(frozen=True)
 class Call:
-    """The `nth` system call of a kind that a process makes, and what it does."""
+    """Describe the `nth` system call of a kind that a process makes."""
 
     kind: str
     nth: int
@@ -217,7 +217,7 @@ CHANGING = (
 
 
 def under_strace(process: Process, log: Path, *options: str) -> Ended:
-    """Let a held process go on under strace."""
+    """Let a held process run under strace."""
     command = ["strace", "-f", "-y", "-s", "0", "-o", str(log), *options, "-p", str(process.pid)]
     with Started(command, stderr=subprocess.PIPE, text=True) as strace:
         assert strace.stderr is not None
@@ -229,7 +229,7 @@ def under_strace(process: Process, log: Path, *options: str) -> Ended:
 
 
 def changes_of(process: Process, run: Path, log: Path) -> list[Call]:
-    """All system calls by which a held process changes (or flushes) a run folder or its name, in order."""
+    """Return all system calls by which a held process changes (or flushes) a run folder or its name, in order."""
     ended = under_strace(process, log, "-e", "trace=" + ",".join(CHANGING))
     assert ended.code == 0, ended.said
     counts: dict[str, int] = {}
@@ -247,7 +247,7 @@ def changes_of(process: Process, run: Path, log: Path) -> list[Call]:
 
 @pytest.fixture(scope="session")
 def strace(training: Training, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Skips where processes cannot be traced."""
+    """Skip the test if processes cannot be traced."""
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed (apt install strace)")
     log = tmp_path_factory.mktemp("strace") / "log"
@@ -263,10 +263,10 @@ def strace(training: Training, tmp_path_factory: pytest.TempPathFactory) -> None
 
 @pytest.fixture(scope="session")
 def calls(training: Training, strace: None, tmp_path_factory: pytest.TempPathFactory) -> list[Call]:
-    """Every call by which the small training changes its run folder."""
+    """Return every call by which the small training changes its run folder."""
     folder = tmp_path_factory.mktemp("calls")
     found = changes_of(training.start(folder / "run", held=True), folder / "run", folder / "log")
-    # The four saves, two deletions, two best ones and the average, at the least.
+    # At least the four saves, two deletions, two writes of best.json, and the average.
     assert len(found) >= 90
     assert {"openat", "write", "fsync", "rename", "mkdir", "unlinkat", "rmdir"} <= {call.kind for call in found}
     return found
@@ -277,6 +277,6 @@ def find(calls: list[Call], kind: str, text: str) -> Call:
 
 
 def inject(call: Call, effect: str, times: int = 1) -> list[str]:
-    """What strace is told to do with a call, and those of its kind that follow: `signal=KILL`, `error=ENOSPC`."""
+    """Return the options of strace to inject an effect, such as `error=ENOSPC`, into `times` calls from this one on."""
     when = f"{call.nth}..{call.nth + times - 1}"
     return ["-e", f"trace={call.kind}", "-e", f"inject={call.kind}:{effect}:when={when}"]

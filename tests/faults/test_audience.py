@@ -1,4 +1,4 @@
-"""Nobody is listening any more: a closed pipe, a closed terminal. The training is worth more than what it says."""
+"""Close the pipe or the terminal that a training prints to: it must not stop."""
 
 import signal
 import subprocess
@@ -36,7 +36,7 @@ def test_with_nohup_a_closed_terminal_stops_no_training(training: Training, tmp_
 
 
 def test_a_scripts_background_job_saves_when_it_is_interrupted(training: Training, tmp_path: Path) -> None:
-    """A script's `&` starts it with SIGINT ignored; who sends one all the same (torchrun, `kill -INT`) means it."""
+    """A script's `&` starts it with SIGINT ignored; a SIGINT sent anyway (torchrun, `kill -INT`) must still count."""
     run = tmp_path / "run"
     ignoring = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]
     command = [*ignoring, COMMAND, *training.arguments, "--out", run, "--set", "train.max_steps=100000"]

@@ -1,4 +1,4 @@
-"""Files that are not what was written: found, named, and gone back behind, or refused."""
+"""Damage files: each is detected and named, and the run falls back to an older checkpoint or is refused."""
 
 import json
 import os
@@ -21,7 +21,7 @@ LAST, BEFORE = "step-00000004", "step-00000002"
 
 @pytest.fixture(scope="module")
 def whole(training: Training, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that was never broken, with checkpoints of steps 2, 4 and 6."""
+    """Train an uninterrupted run with checkpoints of steps 2, 4 and 6."""
     path = tmp_path_factory.mktemp("whole") / "run"
     ended = training.train(path, "--set", "train.keep_checkpoints=3")
     assert ended.code == 0, ended.said
@@ -30,7 +30,7 @@ def whole(training: Training, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(whole: Path, tmp_path: Path) -> Path:
-    """The same run as it was after step 4, but for its best.json, which is ahead."""
+    """Return a copy of that run as it was after step 4, except for a newer best.json."""
     run = shutil.copytree(whole, tmp_path / "run")
     for name in ("step-00000006", "average-00000006"):
         shutil.rmtree(run / "checkpoints" / name)
@@ -39,7 +39,7 @@ def run(whole: Path, tmp_path: Path) -> Path:
 
 
 def contents(run: Path) -> dict[str, bytes]:
-    """All but the log and the lock."""
+    """Return all files but the log and the lock."""
     files = (path for path in run.rglob("*") if path.is_file() and path.name not in ("events.jsonl", "lock"))
     return {str(path.relative_to(run)): path.read_bytes() for path in files}
 
@@ -70,7 +70,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors"])
-def test_a_damaged_checkpoint_is_gone_back_behind(
+def test_a_damaged_checkpoint_falls_back_to_an_older_one(
     training: Training, run: Path, whole: Path, name: str, damage: str
 ) -> None:
     DAMAGES[damage](run / "checkpoints" / LAST / name)
@@ -78,21 +78,23 @@ def test_a_damaged_checkpoint_is_gone_back_behind(
     ended = training.resume(run)
     assert ended.code == 0, ended.said
     warning = next(line for line in ended.said.splitlines() if line.startswith("warning: "))
-    assert f"{LAST}/{name}" in warning and warning.endswith("going back to step 2")
-    assert {path.name for path in (run / "checkpoints" / f"damaged-{LAST}").iterdir()} == damaged  # for people to see
+    assert f"{LAST}/{name}" in warning and warning.endswith("falling back to step 2")
+    assert {
+        path.name for path in (run / "checkpoints" / f"damaged-{LAST}").iterdir()
+    } == damaged  # for the user to look at
     assert_same_run(run, whole)
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_manifest_changes_nothing(training: Training, run: Path, whole: Path, damage: str) -> None:
-    """Gone back behind, too, unless only white space is missing."""
+    """The run falls back as well, unless only white space is missing."""
     path = run / "checkpoints" / LAST / "manifest.json"
     meant = json.loads(path.read_bytes())
     DAMAGES[damage](path)
     ended = training.resume(run)
     assert ended.code == 0, ended.said
     if damage not in ("a byte short", "a byte longer", "bit flipped at 1.0") or LAST in ended.said:
-        assert f"{LAST}/manifest.json" in ended.said and "going back to step 2" in ended.said
+        assert f"{LAST}/manifest.json" in ended.said and "falling back to step 2" in ended.said
     assert json.loads((run / "checkpoints" / LAST / "manifest.json").read_bytes()) == meant
     files = {name for name, content in contents(run).items() if content != contents(whole).get(name)}
     assert {name for name in files if "damaged-" not in name} - {f"checkpoints/{LAST}/manifest.json"} == set()
@@ -102,7 +104,7 @@ def test_a_damaged_manifest_changes_nothing(training: Training, run: Path, whole
 def test_no_flipped_bit_of_the_manifest_makes_it_another_run(
     training: Training, run: Path, whole: Path, bit: int
 ) -> None:
-    """Counters, scores and settings included, which with a bit flipped still are JSON. A few places; more when slow."""
+    """A flipped bit in a counter, score or setting may still be valid JSON. A few places; the slow test has more."""
     flipped_manifests(training, run, whole, bit, 307)
 
 
@@ -122,14 +124,14 @@ def flipped_manifests(training: Training, run: Path, whole: Path, bit: int, ever
         ended = training.resume(run)
         here = f"byte {at}: {bytes(content[max(0, at - 20) : at + 20])!r}\n{ended.said}"
         assert "Traceback" not in ended.said, here
-        assert ended.code == 0 and "going back to step 2" in ended.said, here
+        assert ended.code == 0 and "falling back to step 2" in ended.said, here
         assert_same_run(run, whole)
         shutil.rmtree(run)
         shutil.copytree(original, run)
 
 
 def test_another_format_is_refused_and_nothing_touched(training: Training, run: Path) -> None:
-    """No damage: a newer heed may have written it, and would read it."""
+    """It is not damaged: a newer heed may have written it, and can read it."""
     folder = run / "checkpoints" / LAST
     manifest = json.loads((folder / "manifest.json").read_bytes())
     del manifest["checksum"]
@@ -137,8 +139,10 @@ def test_another_format_is_refused_and_nothing_touched(training: Training, run: 
     before = contents(run)
     ended = training.resume(run)
     assert ended.code == 1
-    assert f"{LAST}: has format 99, this heed reads format 2 and {manifest['format']}; use the version" in ended.said
-    assert "going back" not in ended.said
+    assert (
+        f"{LAST}: has format 99, but this heed reads format 2 and {manifest['format']}; use the version" in ended.said
+    )
+    assert "falling back" not in ended.said
     assert contents(run) == before
 
 
@@ -148,32 +152,31 @@ def test_when_all_are_damaged_it_says_what_to_do(training: Training, run: Path) 
     before = contents(run)
     ended = training.resume(run)
     assert ended.code == 1
-    assert "no checkpoint is whole" in ended.said and "Traceback" not in ended.said
+    assert "no checkpoint is intact" in ended.said and "Traceback" not in ended.said
     assert LAST in ended.said and BEFORE in ended.said
     assert f"heed train {run}/config.json --out" in ended.said
     assert contents(run) == before
 
 
-def test_two_damaged_ones_are_gone_back_behind(training: Training, whole: Path, tmp_path: Path) -> None:
-    """As many as there are whole ones left."""
+def test_two_damaged_ones_fall_back_to_an_older_one(training: Training, whole: Path, tmp_path: Path) -> None:
     run = shutil.copytree(whole, tmp_path / "run")
     for step in ("step-00000006", LAST):
         (run / "checkpoints" / step / "model.safetensors").unlink()
     ended = training.resume(run)
     assert ended.code == 0, ended.said
-    assert ended.said.count("going back to step 2") == 2
+    assert ended.said.count("falling back to step 2") == 2
     assert_same_run(run, whole)
 
 
 def test_checkpoints_that_were_deleted_are_missed(training: Training, run: Path) -> None:
-    """What has been trained is not quietly begun again at step 0."""
+    """The run must not silently start again at step 0."""
     for step in (LAST, BEFORE):
         shutil.rmtree(run / "checkpoints" / step)
     before = contents(run)
     ended = training.resume(run)
     assert ended.code == 1, ended.said
-    assert f"{run}: its checkpoints are gone: events.jsonl tells of one at step 6" in ended.said
-    assert f"heed train {run}/config.json --out ANOTHER" in ended.said
+    assert f"{run}: its checkpoints are gone: events.jsonl records one at step 6" in ended.said
+    assert f"heed train {run}/config.json --out NEW_FOLDER" in ended.said
     assert contents(run) == before
 
 
@@ -192,7 +195,7 @@ def test_killed_between_two_renames_the_old_one_is_put_back(training: Training, 
     os.rename(run / "checkpoints" / LAST, run / "checkpoints" / f".{LAST}.old")
     ended = training.resume(run)
     assert ended.code == 0, ended.said
-    assert "going on at step 4" in ended.said
+    assert "resuming at step 4" in ended.said
     assert_same_run(run, whole)
 
 
@@ -213,7 +216,7 @@ def test_a_damaged_corpus_is_refused_and_made_again(training: Training, run: Pat
 
 
 def test_a_rotten_older_checkpoint_is_left_out_of_the_average(training: Training, run: Path, whole: Path) -> None:
-    """The newest is whole, so the weights come out the same; what cannot be averaged is said."""
+    """The newest is intact, so the weights are the same; the log names what could not be averaged."""
     training.resume(run)
     shutil.rmtree(run / "checkpoints" / "average-00000006")
     flip(run / "checkpoints" / LAST / "model.safetensors", 0.5, 1)
@@ -230,7 +233,7 @@ def test_a_rotten_older_checkpoint_is_left_out_of_the_average(training: Training
 
 @pytest.mark.parametrize("content", [None, b"", b"{", b"[]", b"\xff\xfe", b"{}", b'{"checkpoint": "step-00000099"}'])
 def test_a_damaged_best_json_is_written_anew(training: Training, run: Path, whole: Path, content: bytes | None) -> None:
-    """By a run that goes on, and by one that has ended."""
+    """By a run that resumes, and by one that has finished."""
     for _ in range(2):
         if content is None:
             (run / "best.json").unlink()
@@ -286,7 +289,7 @@ def test_a_changed_setting_is_refused_by_name(training: Training, run: Path, key
 
 
 def test_a_config_changed_before_the_first_checkpoint_is_refused(training: Training, run: Path) -> None:
-    """When there is no checkpoint yet to compare it with."""
+    """There is no checkpoint yet to compare it with."""
     shutil.rmtree(run / "checkpoints")
     (run / "checkpoints").mkdir()
     (run / "events.jsonl").unlink()
@@ -294,7 +297,7 @@ def test_a_config_changed_before_the_first_checkpoint_is_refused(training: Train
     path.write_text(path.read_text().replace('"dropout": 0.1', '"dropout": 0.2'))
     ended = training.resume(run)
     assert ended.code == 1, ended.said
-    assert f"{path}: damaged or changed: its checksum is not right; put back what it was" in ended.said
+    assert f"{path}: damaged or edited: its checksum is wrong; restore the old content" in ended.said
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{", b"[]"])
@@ -353,7 +356,7 @@ def test_changed_text_is_refused_by_name(
 def test_other_arithmetic_is_said_and_drops_the_same(
     run: Path, whole: Path, variable: str, value: str, said: str
 ) -> None:
-    """Sums are rounded differently, and nothing else: what is dropped stays the same."""
+    """Only the rounding of sums differs: the dropout masks are the same."""
     if variable == "HEED_KERNELS" and library() is None:
         pytest.skip("needs a C compiler")
     done = subprocess.run(
@@ -368,7 +371,7 @@ def test_other_arithmetic_is_said_and_drops_the_same(
 
 
 def test_clocks_make_no_difference(training: Training, run: Path, whole: Path, corpus: Path) -> None:
-    """Files from the future, files from long ago: only what is in them counts."""
+    """Files may be from the future or from long ago: only their content counts."""
     flip(run / "checkpoints" / LAST / "model.safetensors", 0.7, 5)
     text = list(corpus.iterdir())
     times = {path: path.stat().st_mtime_ns for path in text}
@@ -381,7 +384,7 @@ def test_clocks_make_no_difference(training: Training, run: Path, whole: Path, c
         for path, moment in times.items():
             os.utime(path, ns=(moment, moment))
     assert ended.code == 0, ended.said
-    assert "going back to step 2" in ended.said
+    assert "falling back to step 2" in ended.said
     assert_same_run(run, whole)
 
 
@@ -390,7 +393,7 @@ def test_clocks_make_no_difference(training: Training, run: Path, whole: Path, c
 
 @pytest.fixture
 def read_only(run: Path) -> Iterator[Path]:
-    """The run on a file system mounted read-only: permissions would not stop root."""
+    """Mount the run read-only: permissions would not stop root."""
     steps = [["mount", "--bind", run, run], ["mount", "-o", "remount,bind,ro", run, run]]
     for step in steps:
         done = subprocess.run(step, capture_output=True, text=True) if shutil.which("mount") else None

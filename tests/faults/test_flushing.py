@@ -1,7 +1,7 @@
-"""Power cuts: what reaches the disk in which order, read off the system calls of a real training.
+"""Check from the system calls of a real training that it survives a power cut.
 
-A kill leaves everything that was written; a power cut only what was flushed. So a file's content must be flushed
-before the file gets its name, a name before anything relies on it, and nothing old may go before the new is flushed.
+A kill loses nothing that was written; a power cut loses what was not flushed. So a file's content must be flushed
+before the file gets its name, a name before anything relies on it, and new data before old data is deleted.
 """
 
 import re
@@ -13,7 +13,7 @@ NEVER_RELIED_ON = {"events.jsonl", "lock"}
 
 
 def path_of(call: Call) -> PurePath:
-    """The file or folder a call is about."""
+    """Return the file or folder that a call is about."""
     by_number = call.kind in ("write", "fsync", "ftruncate", "unlinkat")
     name = re.match(r"\d+<([^>]+)>", call.line) if by_number else re.search(r'"([^"]+)"', call.line)
     assert name is not None, call
@@ -22,7 +22,7 @@ def path_of(call: Call) -> PurePath:
 
 def test_everything_is_flushed_before_it_counts(calls: list[Call]) -> None:
     content: set[PurePath] = set()  # files whose content is not flushed yet
-    names: set[PurePath] = set()  # folders with names in them that are not
+    names: set[PurePath] = set()  # folders whose names are not flushed yet
     renamed = 0
     for call in calls:
         path = path_of(call)
@@ -39,7 +39,7 @@ def test_everything_is_flushed_before_it_counts(calls: list[Call]) -> None:
             case "rename":
                 inside = [found for found in content | names if found.is_relative_to(path)]
                 assert inside == [], f"{call}\nwithout a flush of {inside}"
-                if path.name.startswith("step-"):  # going to be deleted
+                if path.name.startswith("step-"):  # about to be deleted
                     assert path.parent not in names, f"{call}\nbefore what replaces it was flushed"
                 names.add(path.parent)
                 renamed += 1

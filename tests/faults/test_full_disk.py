@@ -1,4 +1,4 @@
-"""A real file system that is full."""
+"""Fill a real file system."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def fill(path: Path) -> None:
-    """To the last byte."""
+    """Fill it to the last byte."""
     with open(path, "ab", buffering=0) as file:
         for size in (65536, 4096, 1):
             try:
@@ -53,19 +53,21 @@ def test_a_disk_that_fills_up_and_is_cleared(training: Training, small_disk: Pat
     before = {path.name for path in (run / "checkpoints").glob("step-*")}
     fill(small_disk / "filler")
     wait_until_said(process, "could not save step")
-    assert before & {path.name for path in (run / "checkpoints").glob("step-*")}  # nothing deleted for it
+    assert before & {path.name for path in (run / "checkpoints").glob("step-*")}  # nothing was deleted to make space
     os.unlink(small_disk / "filler")
     ended = process.wait()
     assert ended.code == 0, ended.said
-    assert "No space left on device" in ended.said and "training goes on" in ended.said
+    assert "No space left on device" in ended.said and "training continues" in ended.said
     assert_same_run(run, whole)
     lines = (run / "events.jsonl").read_text(encoding="utf-8").splitlines()
-    assert sum(not line.endswith("}") for line in lines) <= 1  # cut where the disk was full, and no other with it
+    assert (
+        sum(not line.endswith("}") for line in lines) <= 1
+    )  # truncated where the disk was full, and no other line with it
     assert '"event": "end"' in lines[-1]
 
 
 def test_a_disk_that_stays_full_until_the_end(training: Training, small_disk: Path, tmp_path: Path) -> None:
-    """The last checkpoint waits for room; asked to stop, it says what is saved and what is not."""
+    """The last checkpoint waits for space; on a stop request, the message says what is saved and what is not."""
     run = small_disk / "run"
     process = training.start(run)
     wait_until_said(process, "step 3/6")
@@ -89,7 +91,7 @@ def test_no_room_even_to_begin(training: Training, small_disk: Path) -> None:
     assert ended.code == 1
     assert "No space left on device" in ended.said and str(run) in ended.said and "Traceback" not in ended.said
     os.unlink(small_disk / "filler")
-    ended = training.train(run)  # nothing is in the way
+    ended = training.train(run)  # nothing prevents another attempt
     assert ended.code == 0, ended.said
     training.assert_finished(run)
     shutil.rmtree(run)

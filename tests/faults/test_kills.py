@@ -1,4 +1,4 @@
-"""kill -9 at random moments, again and again, until the training is done."""
+"""Kill -9 a training at random moments, again and again, until it is done."""
 
 import random
 import shutil
@@ -15,14 +15,14 @@ from tests.faults.conftest import Training, assert_same_run, events_of
 
 @pytest.mark.parametrize("seed", range(6))
 def test_killed_at_random_moments(training: Training, seed: int, tmp_path: Path) -> None:
-    """Five kills that hit, in each of six runs."""
+    """Make five successful kills in each of six runs."""
     killed_at_random(training, training.whole, [], 5, 0.8 * training.seconds, seed, tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_two_hundred_kills(training: Training, tmp_path: Path) -> None:
-    """Of longer trainings, with more to interrupt."""
+    """Kill longer trainings, with more to interrupt."""
     long = ["--set", "train.max_steps=60", "--set", "train.save_every=4", "--set", "train.validate_every=10"]
     began = time.monotonic()
     ended = training.train(tmp_path / "whole", *long)
@@ -44,7 +44,7 @@ def killed_at_random(
         time.sleep(chance.uniform(0, seconds))
         process.send(signal.SIGKILL)
         ended = process.wait()
-        if ended.code == 0:  # it was quicker: begin another
+        if ended.code == 0:  # it finished first: start another
             assert_same_run(run, whole)
             shutil.rmtree(run)
             finished += 1
@@ -63,14 +63,14 @@ def told_by(run: Path) -> int:
 
 
 def phase_of(run: Path, before: int) -> str:
-    """The last that the process told of."""
+    """Return the last event of the process."""
     return f"after {events_of(run)[-1]['event']}" if told_by(run) > before else "start-up"
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_two_hundred_kills_of_the_real_command(training: Training, tmp_path: Path) -> None:
-    """Processes of their own from the start, killed from their first instruction to their last."""
+    """Kill newly started processes, from their first instruction to their last."""
     chance, kills, finished = random.Random(17), 0, 0
     began = time.monotonic()
     run = tmp_path / "run-0"
@@ -85,7 +85,7 @@ def test_two_hundred_kills_of_the_real_command(training: Training, tmp_path: Pat
         process = subprocess.Popen(
             [COMMAND, *map(str, words)], env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         )
-        # Most of the time is start-up; most of the kills shall come later.
+        # Start-up takes most of the time; most kills should come later.
         moment = chance.uniform(0.0, 1.1) if chance.random() < 0.3 else chance.uniform(0.6, 1.1)
         try:
             said = process.communicate(timeout=moment * seconds)[1]

@@ -1,4 +1,4 @@
-"""Two trainings in one folder."""
+"""Start two trainings in one folder."""
 
 import signal
 import socket
@@ -20,7 +20,7 @@ def test_a_second_training_is_refused_until_the_first_has_gone(training: Trainin
     again = training.train(run, *long)
     assert again.code == 1 and str(run) in again.said
     first.send(signal.SIGKILL)
-    assert first.wait().code == -signal.SIGKILL  # it was not disturbed
+    assert first.wait().code == -signal.SIGKILL  # the first is unaffected
     ended = training.resume(run)
     assert ended.code == 0, ended.said
     assert_same_run(run, whole)

@@ -1,4 +1,4 @@
-"""The run folder is taken away while a training runs in it."""
+"""Delete, move or replace the run folder during training."""
 
 import os
 import shutil
@@ -25,24 +25,22 @@ def process(training: Training, run: Path) -> Process:
 
 
 def test_deleted(process: Process, run: Path) -> None:
-    """Said at once, not made again, and no success in the end."""
+    """The training warns at once, does not create the folder again, and fails in the end."""
     shutil.rmtree(run, ignore_errors=True)  # a save may be under way
     shutil.rmtree(run, ignore_errors=True)
     wait_until_said(process, "the run folder is gone")
     ended = process.wait()
     assert ended.code == 1, ended.said
     assert "could not save step 40: the run folder is gone" in ended.said
-    assert "Make room" not in ended.said and "done after" not in ended.said and "Traceback" not in ended.said
+    assert "has free space" not in ended.said and "done after" not in ended.said and "Traceback" not in ended.said
     last = ended.said.splitlines()[-1]
-    assert (
-        last.startswith(f"heed train: {run}: the run folder is gone") and "step 300 and all since are not saved" in last
-    )
-    assert "heed train --resume FOLDER" in last and "train again" in last
+    assert last.startswith(f"heed train: {run}: the run folder is gone") and "step 300 could not be saved" in last
+    assert "heed train --resume NEW_PATH" in last and "train again" in last
     assert not run.exists()
 
 
 def test_moved_away_and_back(training: Training, process: Process, run: Path, tmp_path: Path) -> None:
-    """Nothing is lost then."""
+    """Then nothing is lost."""
     os.rename(run, tmp_path / "elsewhere")
     wait_until_said(process, "the run folder is gone")
     os.rename(tmp_path / "elsewhere", run)
@@ -53,7 +51,7 @@ def test_moved_away_and_back(training: Training, process: Process, run: Path, tm
 
 
 def test_replaced_by_another_run(training: Training, process: Process, run: Path, tmp_path: Path) -> None:
-    """Which is left alone."""
+    """The other run stays untouched."""
     shutil.copytree(training.whole, tmp_path / "other")
     os.rename(run, tmp_path / "elsewhere")
     os.rename(tmp_path / "other", run)

@@ -1,4 +1,4 @@
-"""Losses that are no numbers."""
+"""Make losses non-finite."""
 
 import math
 import shutil
@@ -15,7 +15,7 @@ from tests.faults.conftest import Training, arguments, assert_same_run, events_o
 
 
 def poison(path: Path, name: str, row: int | slice) -> None:
-    """Write a NaN into the weights of a checkpoint that is otherwise as it was."""
+    """Write a NaN into the weights of a checkpoint, and change nothing else."""
     manifest = read_manifest(path)
     tensors = {Path(file).stem: read_tensors(path, Path(file).stem) for file in manifest["sha256"]}
     tensors["model"][name][row] = math.nan
@@ -49,7 +49,7 @@ def test_a_learning_rate_that_overflows_stops_with_the_lines(training: Training,
 
 
 def test_one_bad_batch_is_left_out_and_named(training: Training, corpus: Path, tmp_path: Path) -> None:
-    """Only one sentence is so long that it meets the one bad position; the others are trained on. Resumed or not."""
+    """Only one sentence reaches the bad position; the others are trained on, with and without a resume."""
     own = tmp_path / "text"
     shutil.copytree(corpus, own)
     lines = letters(1, 120)
@@ -72,7 +72,7 @@ def test_one_bad_batch_is_left_out_and_named(training: Training, corpus: Path, t
     assert training.resume(paused).code == 0
     for run in (whole, paused):
         skipped = [event for event in events_of(run) if event["event"] == "skipped"]
-        assert len(skipped) >= 4 and all(58 in event["lines"] for event in skipped)  # once an epoch
+        assert len(skipped) >= 4 and all(58 in event["lines"] for event in skipped)  # once per epoch
         steps = [event["step"] for event in skipped]
         assert len(steps) == len(set(steps)) < 16  # and the others are trained on
     line = next(line for line in ended.said.splitlines() if "not finite" in line)
@@ -84,13 +84,13 @@ def test_one_bad_batch_is_left_out_and_named(training: Training, corpus: Path, t
 def test_a_validation_of_weights_that_have_overflowed_ends_as_promised(
     training: Training, tmp_path: Path, beam: int
 ) -> None:
-    """Validated after every step, so also between the blow-up and the updates that are left out."""
+    """Validates after every step, so also between the blow-up and the skipped steps."""
     run = tmp_path / "run"
     changes = ["train.learning_rate_factor=1e30", "train.max_steps=40", "train.validate_every=1", f"decode.beam={beam}"]
     ended = training.train(run, *(word for change in changes for word in ("--set", change)))
     assert ended.code == 1, ended.said
     assert "Traceback" not in ended.said
-    assert "the last 4 updates are not finite, more than train.skip_bad_batches = 3" in ended.said
+    assert "the last 4 steps had a non-finite loss or gradient, more than train.skip_bad_batches = 3" in ended.said
     validations = [event for event in events_of(run) if event["event"] == "validation"]
     assert validations and all(event["perplexity"] is None and event["bleu"] == 0 for event in validations[-2:])
 

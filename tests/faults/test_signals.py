@@ -1,4 +1,4 @@
-"""Asked to stop in every phase of a training: saved and gone, and the resumed run is the same."""
+"""Stop a training by signals in every phase: it saves and exits, and the resumed run is the same."""
 
 import random
 import signal
@@ -34,7 +34,7 @@ def assert_stopped(ended: Ended, run: Path) -> None:
 
 @pytest.mark.parametrize("number", STOP, ids=str)
 def test_stopped_in_a_save(training: Training, calls: list[Call], number: signal.Signals, tmp_path: Path) -> None:
-    """The signal comes with the very system call that flushes, renames or deletes."""
+    """The signal arrives with the system call that flushes, renames or deletes."""
     for kind, text in (
         ("fsync", ".step-00000002.new/manifest.json"),
         ("rename", ".step-00000002.new"),
@@ -55,7 +55,7 @@ def test_stopped_in_a_save(training: Training, calls: list[Call], number: signal
         training.assert_finished(run)
 
 
-@pytest.mark.parametrize("number", [*STOP, signal.SIGUSR1], ids=str)  # the last: as many have Slurm warn
+@pytest.mark.parametrize("number", [*STOP, signal.SIGUSR1], ids=str)  # the last: Slurm's usual warning
 def test_stopped_between_steps(training: Training, number: signal.Signals, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
     assert training.train(whole, *LONG).code == 0
@@ -73,11 +73,11 @@ def test_stopped_between_steps(training: Training, number: signal.Signals, tmp_p
 
 
 def test_asked_several_times_it_still_saves(training: Training, tmp_path: Path) -> None:
-    """torchrun passes a signal on that Slurm has sent to all already. Only a second Ctrl-C means: at once."""
+    """torchrun forwards a signal that Slurm has already sent to all. Only a second Ctrl-C stops at once."""
     run = tmp_path / "run"
     process = training.start(run, *LONG)
     wait_for_step(process, run, 3)
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):  # of one kind, those that wait count once
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):  # pending signals of one kind count once
         process.send(number)
     assert_stopped(process.wait(), run)
     last = events_of(run)[-1]["step"]
@@ -85,7 +85,7 @@ def test_asked_several_times_it_still_saves(training: Training, tmp_path: Path) 
 
 
 def test_the_two_newest_checkpoints_stay(training: Training, tmp_path: Path) -> None:
-    """Should the newest be damaged, the one before is there, even if both are off the beat of `save_every`."""
+    """If the newest is damaged, the one before it exists, even if neither is a multiple of `save_every`."""
     run = tmp_path / "run"
     words = [
         "--set",
@@ -128,7 +128,7 @@ def test_stopped_in_a_validation(training: Training, corpus: Path, number: signa
     process.send(number)
     assert_stopped(process.wait(), run)
     told = [(event["event"], event.get("step")) for event in events_of(run)]
-    assert ("step", 3) in told and ("validation", 3) not in told  # in the midst of it
+    assert ("step", 3) in told and ("validation", 3) not in told  # stopped during validation
     ended = training.resume(run)
     assert ended.code == 0, ended.said
     assert_same_run(run, whole)
@@ -136,7 +136,7 @@ def test_stopped_in_a_validation(training: Training, corpus: Path, number: signa
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1], ids=str)
 def test_stopped_in_start_up(training: Training, calls: list[Call], number: signal.Signals, tmp_path: Path) -> None:
-    """While folder, vocabulary and corpus are made: what is there can be gone on with."""
+    """While folder, vocabulary and corpus are created: the run can be resumed or started again."""
     begin = calls[: next(n for n, call in enumerate(calls) if "events.jsonl" in call.line)]
     for call in begin[::6]:
         run = tmp_path / f"{call.kind}-{call.nth}"

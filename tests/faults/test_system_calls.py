@@ -1,4 +1,4 @@
-"""Dying, and failing, at every single system call by which a training changes its run folder."""
+"""Kill a training, or make it fail, at every system call by which it changes its run folder."""
 
 import os
 import re
@@ -20,13 +20,13 @@ pytestmark = pytest.mark.usefixtures("strace")
 def test_killed_at_any_change_a_training_can_be_resumed(
     training: Training, calls: list[Call], part: int, tmp_path: Path
 ) -> None:
-    """Every one in which checkpoints, best.json or the run folder come and go."""
+    """At every call that creates or deletes checkpoints, best.json or the run folder."""
     killed_at(training, [call for call in calls if not is_minor(call, calls)][part::PARTS], tmp_path)
 
 
 @pytest.mark.slow
 def test_killed_at_any_other_change_too(training: Training, calls: list[Call], tmp_path: Path) -> None:
-    """While the corpus is encoded, while events are told, and between two tensors."""
+    """While the corpus is encoded, while events are recorded, and between two tensors."""
     killed_at(training, [call for call in calls if is_minor(call, calls)], tmp_path)
 
 
@@ -39,7 +39,7 @@ def killed_at(training: Training, calls: list[Call], folder: Path) -> None:
         assert ended.code == 0, f"{call}\n{ended.said}"
         training.assert_finished(run)
         events_of(run)
-        assert list(folder.glob(".*")) == []  # nor beside it
+        assert list(folder.glob(".*")) == []  # nor next to it
         shutil.rmtree(run)
 
 
@@ -48,7 +48,7 @@ def is_log(call: Call) -> bool:
 
 
 def is_minor(call: Call, calls: list[Call]) -> bool:
-    """Much like others that are tested: an event, a file of the corpus, one of many writes to the same file."""
+    """Return whether similar calls are tested: an event, a file of the corpus, one of many writes to a file."""
     at = calls.index(call)
     file = call.line.split(",")[0]
     amid = [near.kind == "write" and near.line.split(",")[0] == file for near in calls[max(0, at - 1) : at + 2]]
@@ -73,7 +73,7 @@ def test_killed_again_at_every_change_of_the_resumed_training(
 
 
 def killed_again(training: Training, calls: list[Call], nth: int, folder: Path) -> bool:
-    """A training killed in its second save, resumed, and killed at the `nth` change; whether there are so many."""
+    """Kill a training in its second save, resume it, and kill it at its `nth` change; False if there are fewer."""
     run, first = folder / "run", folder / "first"
     second_save = find(calls, "rename", ".step-00000003.new")
     died = under_strace(training.start(first, held=True), folder / "log", *inject(second_save, "signal=KILL"))
@@ -100,7 +100,7 @@ ERRORS = {"ENOSPC": "No space left on device", "EIO": "Input/output error", "EDQ
 def test_a_disk_that_fails_once_stops_no_training(
     training: Training, calls: list[Call], part: int, tmp_path: Path
 ) -> None:
-    """Full, broken or out of quota, in one of each kind of save: a first and a later one, best.json, the average."""
+    """The disk is full, broken or out of quota, once in each kind of save: early, late, best.json, the average."""
     places = (".step-00000002", ".step-00000004", ".best.json", ".average", "config.json")
     chosen = [n for n, call in enumerate(calls) if any(place in call.line for place in places)]
     fails_at(training, calls, [n for n in chosen if not is_minor(calls[n], calls)][part::PARTS], tmp_path)
@@ -132,7 +132,7 @@ def fails_at(training: Training, calls: list[Call], numbers: list[int], folder: 
         ended = failing_at(call, name, training, run, folder / "log")
         here = f"{name} at {call}\n{ended.said}"
         assert "Traceback" not in ended.said, here
-        if n <= begun and not is_of_no_effect(call):  # not begun: said so, and nothing in the way of another try
+        if n <= begun and not is_of_no_effect(call):  # not started: it says so, and can be tried again
             assert ended.code == 1 and text in ended.said, here
             ended = training.go_on(run)
         assert ended.code == 0, here
@@ -142,12 +142,12 @@ def fails_at(training: Training, calls: list[Call], numbers: list[int], folder: 
 
 
 def is_of_no_effect(call: Call) -> bool:
-    """A folder made "unless it is there", that was there: whatever the disk answers, nothing is lost."""
+    """Return whether the call creates a folder that exists already: its error changes nothing."""
     return call.kind == "mkdir" and "= -1 EEXIST" in call.line
 
 
 def failing_at(call: Call, error: str, training: Training, run: Path, log: Path) -> Ended:
-    """Calls are found by their number: the one that failed must be the one that was meant."""
+    """Make one call fail, and check by its path that it is the right one: calls are found by their number."""
     ended = under_strace(training.start(run, held=True), log, *inject(call, f"error={error}"))
     hit = next((line for line in log.read_text().splitlines() if "INJECTED" in line), None)
     is_meant = hit is not None and place_in_run(hit) == place_in_run(call.line)
@@ -156,7 +156,7 @@ def failing_at(call: Call, error: str, training: Training, run: Path, log: Path)
 
 
 def place_in_run(line: str) -> str | None:
-    """The first file or folder of the run that a line of strace names."""
+    """Return the first file or folder of the run that a line of strace names."""
     found = re.search(r'/(\.?run\b[^">]*)', line)
     return found and found[1]
 
@@ -165,14 +165,14 @@ def place_in_run(line: str) -> str | None:
 def test_a_disk_that_fails_for_a_while_stops_no_training(
     training: Training, calls: list[Call], kind: str, tmp_path: Path
 ) -> None:
-    """Longer than it is tried at once: training goes on without step 4 and says so; nothing else is lost."""
+    """Longer than the quick retries: training continues without step 4 and warns; nothing else is lost."""
     run = tmp_path / "run"
     first = find(calls, kind, ".step-00000004.new")
     effect = inject(first, "error=ENOSPC", times=4)
     ended = under_strace(training.start(run, held=True), tmp_path / "log", *effect)
     assert (tmp_path / "log").read_text().count("INJECTED") == 4
     assert ended.code == 0, ended.said
-    assert "warning: could not save step 4: No space left on device; training goes on" in ended.said
+    assert "warning: could not save step 4: No space left on device; training continues" in ended.said
     assert hidden_files(run) == []
     last, best = "checkpoints/step-00000006", "best.json"
     for name in (*(f"{last}/{file.name}" for file in (training.whole / last).iterdir()), best):
@@ -182,7 +182,7 @@ def test_a_disk_that_fails_for_a_while_stops_no_training(
 
 @pytest.mark.parametrize("name", ["model", "optimizer"])
 def test_a_write_that_lies_is_found_out(training: Training, calls: list[Call], name: str, tmp_path: Path) -> None:
-    """The system says that it has written, and has not. A checkpoint is read back before an older one goes."""
+    """The system claims to have written, but has not. A checkpoint is read back before an older one is deleted."""
     run = tmp_path / "run"
     lie = find(calls, "write", f".step-00000004.new/{name}.safetensors")
     written = re.search(r"= (\d+)$", lie.line)
@@ -200,7 +200,7 @@ def test_a_write_that_lies_is_found_out(training: Training, calls: list[Call], n
 
 @pytest.mark.parametrize("nth", [29])
 def test_killed_in_a_process_of_its_own(training: Training, strace: None, nth: int, tmp_path: Path) -> None:
-    """The command as it is typed, under strace from its first instruction: killed at the nth flush."""
+    """Run the command under strace from its first instruction, and kill it at the nth flush."""
     assert killed_at_flush(training, nth, tmp_path / "run")
 
 
@@ -214,7 +214,7 @@ def test_killed_at_every_flush_in_a_process_of_its_own(training: Training, strac
 
 
 def killed_at_flush(training: Training, nth: int, run: Path) -> bool:
-    """False: the training has ended before."""
+    """Kill the training at its nth flush; False if it ended before."""
     kill = ["-e", "trace=fsync", "-e", f"inject=fsync:signal=KILL:when={nth}"]
     command = [COMMAND, *training.arguments, "--out", str(run)]
     died = subprocess.run(["strace", "-f", "-o", f"{run}.log", *kill, *command], env=ENVIRONMENT, capture_output=True)

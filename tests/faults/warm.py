@@ -1,7 +1,7 @@
-"""The real command in processes that begin with everything imported: a fault a third of a second instead of three.
+"""Run the real command in forked processes that have everything imported: a third of a second each instead of three.
 
-Reads orders from standard input, a JSON list a line. `[n, "start", arguments, said, held]` forks a process that runs
-`heed` with these arguments, everything it says going to the file `said`; a held one waits for `[n, "go", pid]`.
+Orders come from standard input, one JSON list per line. `[n, "start", arguments, said, held]` forks a process that runs
+`heed` with these arguments and writes its output to the file `said`; a held one waits for `[n, "go", pid]`.
 `[n, "wait", pid]` waits for its end. Order n is answered with n and a number: the process, 0, or the exit code
 (negative: the signal it died of).
 """
@@ -35,7 +35,7 @@ def serve() -> None:
         match json.loads(line):
             case [n, "start", arguments, said, held]:
                 ours, theirs = os.pipe() if held else (None, None)
-                # Opened here: whenever strace attaches to a held process, its first call is heed's own.
+                # Open these here, so that the first call strace sees in a held process is heed's own.
                 silence = os.open(os.devnull, os.O_RDONLY)
                 words = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
                 answer = os.fork()
@@ -45,7 +45,7 @@ def serve() -> None:
                     os._exit(code)
                 os.close(silence)
                 os.close(words)
-                os.setpgid(answer, answer)  # at once: it may be killed as soon as it is known
+                os.setpgid(answer, answer)  # at once: a test may kill the group as soon as it has the number
                 if held:
                     os.close(ours)
                     gates[answer] = theirs
@@ -60,5 +60,5 @@ def serve() -> None:
 
 if __name__ == "__main__":
     warm_up = json.loads(sys.argv[1])
-    assert main(warm_up) == 0  # a whole training: what is imported late is imported now
+    assert main(warm_up) == 0  # a complete training, which imports everything
     serve()

@@ -111,7 +111,7 @@ def test_the_loss_and_its_gradient(kernel: bool, rows: int, epsilon: float, monk
     loss = label_smoothed_loss(*tensors, torch.tensor(gold), epsilon)
     loss.smoothed.backward()
     smoothed, nll, grad_hidden, grad_weight = float64_loss(hidden, weight, gold, epsilon)
-    assert len(calls) == -(-rows // loss_module.PORTION)
+    assert len(calls) == -(-rows // loss_module.LOGIT_ROWS)
     assert all((call is not None) == kernel for call in calls)
     assert loss.smoothed.item() == pytest.approx(smoothed, rel=1e-5)
     assert loss.negative_log_likelihood.item() == pytest.approx(nll, rel=1e-5)

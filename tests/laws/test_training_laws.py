@@ -1,4 +1,4 @@
-"""Laws of training, with real models and real files."""
+"""Check laws of training with real models and real files."""
 
 import math
 
@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from heed.checkpoint import read_manifest, read_tensors
-from heed.config import Config, DecodeConfig, TextConfig, TrainConfig, build_config
+from heed.config import Config, DecodeConfig, TextConfig, TrainConfig
 from heed.errors import CheckpointError
 from heed.run import RunFolder
+from heed.settings import build_config
 from heed.training.learner import Learner
 from heed.training.loop import resume, train
 from heed.training.step import train_step
@@ -43,7 +44,7 @@ def gradients(bounds, dropout):
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 @pytest.mark.parametrize("cuts", [[6], [1, 11], [2, 3, 9]])
 def test_micro_batches_equal_one_batch(cuts, dropout):
-    """However a batch is cut, unequal parts included, its gradient is the same, with dropout too."""
+    """The gradient of a batch does not depend on its micro-batches, equal or not, with or without dropout."""
     whole_sums, whole = gradients([0, len(PAIRS)], dropout)
     sums, parts = gradients([0, *cuts, len(PAIRS)], dropout)
     assert sums == pytest.approx(whole_sums, rel=1e-10)
@@ -52,7 +53,7 @@ def test_micro_batches_equal_one_batch(cuts, dropout):
 
 
 def test_one_update_is_adams():
-    """Against Adam written out, with the paper's constants and equation (3)."""
+    """Compare with Adam written by hand, with the paper's constants and equation (3)."""
     learner = small_learner(warmup_steps=10)
     batches = [small_batch(*zip(*PAIRS, strict=True))]
     weight = learner.model.decoder[0].feed_forward.w_1.weight
@@ -78,7 +79,7 @@ def test_a_loss_that_is_not_a_number_changes_nothing():
 
 
 def test_a_gradient_that_is_not_a_number_changes_nothing():
-    """Even if the loss is one: a gradient overflows long before."""
+    """Even if the loss is finite: a gradient overflows long before."""
     learner = small_learner()
     learner.model.decoder[0].feed_forward.w_1.weight.register_hook(lambda gradient: gradient * math.inf)
     before = learner.model.embedding.weight.detach().clone()
@@ -215,7 +216,7 @@ def test_without_validation_the_average_or_the_last_is_best(corpus, tmp_path):
 
 
 def test_a_resumed_validation_is_not_counted_twice(corpus, tmp_path):
-    """Patience goes by validations made, whether or not they were better, and a resume repeats none."""
+    """A checkpoint records every validation, better or not, so a resume repeats none."""
     config = small_run(corpus, max_steps=8, validate_every=2, patience=9, learning_rate_factor=1e-9)
     train(config, tmp_path / "run")
     steps = [8, *(step for step in RunFolder.open(tmp_path / "run").steps() if step % 2 == 0)]
@@ -235,7 +236,7 @@ def test_a_changed_corpus_is_refused_on_resume(corpus, tmp_path):
     lines = (tmp_path / "a").read_text().splitlines()
     lines[7], lines[8] = lines[8], lines[7]
     (tmp_path / "a").write_text("".join(f"{line}\n" for line in lines))
-    with pytest.raises(CheckpointError, match=r"/a: changed since .*run was begun with it"):
+    with pytest.raises(CheckpointError, match=r"/a: changed since .*run started"):
         resume(tmp_path / "run")
 
 
@@ -248,7 +249,7 @@ def test_validation_perplexity_is_forced_decoding(corpus, tmp_path):
 
 
 def test_dropout_is_a_function_of_seed_step_and_pair():
-    """The same pair at the same step of the same run has the same dropout, whatever was drawn before."""
+    """The same pair at the same step of the same run gets the same dropout mask, whatever was drawn before."""
 
     def loss(seed, step, first_pair=0):
         batch = small_batch(*zip(*PAIRS, strict=True), first_pair=first_pair)

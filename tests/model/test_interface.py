@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from heed.checkpoint import read_all_tensors
-from heed.config import Config, DecodeConfig, ModelConfig, TextConfig, build_config
+from heed.config import Config, DecodeConfig, ModelConfig, TextConfig
 from heed.durable import MANIFEST, read_json, write_manifest
 from heed.engines.pytorch import PyTorchEngine
 from heed.errors import CheckpointError, ConfigError, DecodeError
@@ -27,6 +27,7 @@ from heed.model.embedding import SharedEmbedding
 from heed.model.interface import Block, SequenceModel
 from heed.model.sequences import Padded
 from heed.run import RunFolder
+from heed.settings import build_config
 from heed.training.learner import Learner
 from heed.training.loop import Outcome, resume, train
 from heed.training.memory import predicted_peak
@@ -177,7 +178,32 @@ def test_it_is_built_and_its_parameters_counted() -> None:
     assert sum(weight.numel() for weight in model.parameters()) == Gru.count_parameters(MODEL, Vocabulary(VOCABULARY))
 
 
-def test_the_predicted_memory_depends_on_the_kind() -> None:
+class TiedGru(Gru):
+    """One cell for all layers of a side, so that there are fewer tensors than layers."""
+
+    def __init__(self, config: ModelConfig, vocab_size: int) -> None:
+        super().__init__(replace(config, encoder_layers=1, decoder_layers=1), vocab_size)
+        self.config = config
+
+    @staticmethod
+    def count_parameters(config: ModelConfig, vocab_size: int) -> int:
+        return Gru.count_parameters(replace(config, encoder_layers=1, decoder_layers=1), vocab_size)
+
+
+def test_a_model_may_have_fewer_tensors_than_layers(
+    run: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(build.KINDS, "gru", TiedGru)
+    config = replace(run.config, model=replace(MODEL, encoder_layers=10, decoder_layers=10))
+    model = build.build_model(config.model, len(run.tokenizer))
+    tied = RunFolder.create(tmp_path / "run", config, run.tokenizer)
+    tied.save_step(1, {"model": dict(model.state_dict())}, {"config": config.to_dict()})
+    loaded = RunFolder.open(tied.path).load_model().state_dict()
+    assert len(loaded) < 20
+    assert all(torch.equal(loaded[name], weight) for name, weight in model.state_dict().items())
+
+
+def test_the_memory_foretold_is_that_of_its_kind() -> None:
     own, other = (Config(model=replace(MODEL, kind=kind)) for kind in ("gru", "transformer"))
     assert predicted_peak(own, 1000, Vocabulary(VOCABULARY), 1, 0) != predicted_peak(
         other, 1000, Vocabulary(VOCABULARY), 1, 0

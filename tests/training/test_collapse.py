@@ -1,4 +1,4 @@
-"""A validation that shows a collapsed model is told from one that shows a learning one."""
+"""Tell a validation of a collapsed model from one of a model that learns."""
 
 from dataclasses import replace
 from math import inf

@@ -33,7 +33,7 @@ def by_pytorch(hidden, other, weight, gold, epsilon, consistency):
 @pytest.mark.parametrize("consistency", [0.0, 3.0])
 @pytest.mark.parametrize("portion", [2, 256])
 def test_loss_and_gradients(monkeypatch, consistency, portion):
-    monkeypatch.setattr("heed.training.consistency.PORTION", portion)
+    monkeypatch.setattr("heed.training.consistency.LOGIT_ROWS", portion)
     torch.manual_seed(0)
     hidden, other = (torch.randn(7, 5, dtype=torch.float64, requires_grad=True) for _ in range(2))
     weight = torch.randn(11, 5, dtype=torch.float64, requires_grad=True)

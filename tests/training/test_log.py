@@ -1,4 +1,4 @@
-"""What people see of a training, on a terminal and elsewhere."""
+"""Check what a training prints, on a terminal and elsewhere."""
 
 import io
 import math
@@ -11,8 +11,8 @@ from fcntl import ioctl
 
 import pytest
 
-from heed.training.begin import few_pairs
 from heed.training.log import Log
+from heed.training.setup import few_pairs
 from heed.training.step import StepResult
 from heed.wording import counted, perplexity
 
@@ -76,7 +76,7 @@ def test_counts_agree_with_their_nouns(n: int, words: list[str], expected: str) 
 def test_few_pairs_are_said_with_a_preset_to_think_of() -> None:
     assert few_pairs("tiny", 1).startswith("only 1 pair: ")
     assert few_pairs("base", 50).startswith("only 50 pairs: ") and "--preset tiny" in few_pairs("base", 50)
-    assert few_pairs("base", 20_000) == "20,000 pairs are few for base: think of --preset tiny or swift"
-    assert few_pairs("big", 500_000) == "500,000 pairs are few for big: think of --preset small"
+    assert few_pairs("base", 20_000) == "20,000 pairs are few for base: consider --preset tiny or swift"
+    assert few_pairs("big", 500_000) == "500,000 pairs are few for big: consider --preset small"
     assert few_pairs("tiny", 20_000) == few_pairs("small", 500_000) == few_pairs("base", 4_500_000) == ""
     assert all(len(line) < 80 for n in (1, 9_999, 20_000) for line in few_pairs("small", n).splitlines())

@@ -1,4 +1,4 @@
-"""Training from Python: what a caller hears of it."""
+"""Train from Python, and check what the caller is told."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Label smoothing against loops over NumPy arrays."""
+"""Compare label smoothing with loops over NumPy arrays."""
 
 import math
 
@@ -37,7 +37,7 @@ def tensors():
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.4])
 @pytest.mark.parametrize("portion", [2, 10**6])
 def test_loss_is_the_papers(tensors, epsilon, portion, monkeypatch):
-    monkeypatch.setattr(loss_module, "PORTION", portion)
+    monkeypatch.setattr(loss_module, "LOGIT_ROWS", portion)
     hidden, weight, gold = tensors
     found = label_smoothed_loss(hidden, weight, gold, epsilon)
     smoothed, unsmoothed = by_loops(hidden.detach().numpy(), weight.detach().numpy(), gold.numpy(), epsilon)
@@ -47,7 +47,7 @@ def test_loss_is_the_papers(tensors, epsilon, portion, monkeypatch):
 
 @pytest.mark.parametrize("portion", [2, 10**6])
 def test_gradient_is_that_of_the_loss(tensors, portion, monkeypatch):
-    monkeypatch.setattr(loss_module, "PORTION", portion)
+    monkeypatch.setattr(loss_module, "LOGIT_ROWS", portion)
     hidden, weight, gold = tensors
     assert torch.autograd.gradcheck(lambda h, w: label_smoothed_loss(h, w, gold, 0.1).smoothed * 3.0, (hidden, weight))
 

@@ -1,4 +1,4 @@
-"""What a training needs, told before and seen after, in real processes."""
+"""Compare the predicted memory with what real processes use."""
 
 import json
 import random
@@ -10,24 +10,25 @@ from pathlib import Path
 import pytest
 import torch
 
-from heed.config import Config, ModelConfig, TrainConfig, build_config, tiny
+from heed.config import Config, ModelConfig, TrainConfig, tiny
 from heed.kernels.library import library
 from heed.kernels.varlen import MAX_POSITIONS
 from heed.model.size import kept_floats
-from heed.training.memory import fitting, predicted_peak
+from heed.settings import build_config
+from heed.training.memory import fit_micro_batches, predicted_peak
 from heed.vocabulary import Vocabulary
 from tests.cli.conftest import COMMAND, ENVIRONMENT, write_lines
 from tests.conftest import small_batch
 
 
 def events(run: Path) -> dict[str, dict[str, float]]:
-    """The last event of each kind."""
+    """Return the last event of each kind."""
     return {record["event"]: record for record in map(json.loads, (run / "events.jsonl").read_text().splitlines())}
 
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory: pytest.TempPathFactory) -> list[object]:
-    """Sentences long enough to fill batches."""
+    """Write sentences that are long enough to fill batches."""
     folder = tmp_path_factory.mktemp("text")
     chance = random.Random(1)
     lines = [" ".join(chance.choices("abcdefgh", k=chance.randint(20, 40))) for _ in range(2000)]
@@ -77,8 +78,8 @@ def test_the_prediction_is_within_a_quarter_of_what_happens(
     assert "memory: about" in done.stderr
 
 
-def test_a_batch_that_cannot_fit_is_computed_in_smaller_portions(text: list[object], tmp_path: Path) -> None:
-    """With a real limit of the system; and the run remembers the portions, for an exact resume."""
+def test_a_batch_that_does_not_fit_is_computed_in_smaller_micro_batches(text: list[object], tmp_path: Path) -> None:
+    """Under a real memory limit. The run records the micro-batch size, for a bit-exact resume."""
     big = ["train.batch_tokens=12000", "train.micro_batch_tokens=12000", "model.d_ff=1024"]
     plain = train([*text, "--preset", "tiny"], tmp_path / "free", *big)
     assert plain.returncode == 0, plain.stderr
@@ -88,7 +89,7 @@ def test_a_batch_that_cannot_fit_is_computed_in_smaller_portions(text: list[obje
     limit = 2 << 30
     done = train([*text, "--preset", "tiny"], tmp_path / "tight", *big, limit=limit)
     assert done.returncode == 0, done.stderr
-    assert "12,000 tokens at a time would not fit into memory: train.micro_batch_tokens is now" in done.stderr
+    assert "micro-batches of 12,000 tokens would not fit into memory: train.micro_batch_tokens is now" in done.stderr
     found = events(tmp_path / "tight")
     peak = found["end"]["peak_memory"]
     assert peak < wanted
@@ -109,14 +110,14 @@ def test_a_model_that_cannot_fit_is_refused_before_anything_is_made(text: list[o
     d, d_ff = 65_536, 1_048_576
     layers = 1000 * (2 * (2 * d * d_ff + d_ff + d) + 3 * 4 * d * d + 5 * 2 * d)
     assert done.returncode == 2, done.stderr
-    assert f"heed train: a model of {(layers + 276 * d) / 1e6:,.0f} M parameters takes at least " in done.stderr
-    assert "GB are free here; lower model.d_model" in done.stderr
+    assert f"heed train: a model of {(layers + 276 * d) / 1e6:,.0f} M parameters needs at least " in done.stderr
+    assert "GB are free; lower model.d_model" in done.stderr
     assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_kept_floats_are_what_autograd_keeps(threads: int) -> None:
-    """Counted by hand, beside what PyTorch says it saved for the backward pass."""
+    """Compare the formula with what PyTorch saves for the backward pass."""
     from heed.model.transformer import Transformer
     from heed.training.batch_loss import BatchLoss
 
@@ -128,7 +129,7 @@ def test_kept_floats_are_what_autograd_keeps(threads: int) -> None:
     def keep(tensor: torch.Tensor) -> torch.Tensor:
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in weights:
-            kept[storage.data_ptr()] = storage  # alive, so that no other takes its place
+            kept[storage.data_ptr()] = storage  # keep it alive, so that its address is not reused
         return tensor.detach()
 
     n, length = 40, 50
@@ -150,12 +151,12 @@ def test_kept_floats_are_what_autograd_keeps(threads: int) -> None:
         assert n_bytes == pytest.approx(predicted, rel=0.1)
 
 
-def test_the_smallest_portion_holds_the_longest_sentence() -> None:
+def test_the_smallest_micro_batch_fits_the_longest_sentence() -> None:
     config = tiny()
-    fitted = fitting(config, 3_000_000, 8000, 1, at_start=10**8, free=1)
+    fitted = fit_micro_batches(config, 3_000_000, 8000, 1, at_start=10**8, free=1)
     assert fitted.train.micro_batch_tokens == config.model.max_length + 1
     assert build_config(fitted) == fitted
-    assert fitting(config, 3_000_000, 8000, 1, at_start=10**8, free=10**12) == config
+    assert fit_micro_batches(config, 3_000_000, 8000, 1, at_start=10**8, free=10**12) == config
 
 
 def test_processes_share_a_batch_and_shards_a_model() -> None:
@@ -167,7 +168,7 @@ def test_processes_share_a_batch_and_shards_a_model() -> None:
 
 
 def test_memory_of_a_process() -> None:
-    """Of a fresh one: this one has freed memory to take again."""
+    """In a new process: this one has freed memory that it would use again."""
     script = """
 import torch
 from heed.training.memory import free_memory, peak_memory, used_memory
@@ -182,5 +183,5 @@ print(before, during, used_memory(cpu), peak_memory(cpu), free_memory(cpu))
     before, during, after, peak, free = map(int, done.stdout.split())
     assert during - before == pytest.approx(240_000_000, rel=0.1)
     assert after < during - 200_000_000
-    assert peak == pytest.approx(during, rel=0.01)  # the kernel counts the two a little apart
+    assert peak == pytest.approx(during, rel=0.01)  # the kernel updates the two at slightly different times
     assert free > 0

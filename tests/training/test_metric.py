@@ -1,4 +1,4 @@
-"""What validation goes by (`train.metric`): the best checkpoint, patience, events, `heed runs` and `heed plot`."""
+"""Check that `train.metric` decides the best checkpoint, patience, events, `heed runs` and `heed plot`."""
 
 import json
 import math
@@ -10,8 +10,9 @@ import pytest
 
 import heed
 from heed.cli.main import main
-from heed.config import TrainConfig, build_config, preset
+from heed.config import TrainConfig, preset
 from heed.evaluate import CRITERIA, criterion
+from heed.settings import build_config
 from heed.training.progress import Progress
 from heed.training.validate import Validation
 
@@ -34,7 +35,7 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def words(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """One word a line, and the same with its first letter again: nothing BLEU could count."""
+    """One word per line, and the same with its first letter repeated: too short for BLEU."""
     folder = tmp_path_factory.mktemp("words")
     draw = random.Random(5)
     texts = {"train": 200, "valid": 20}
@@ -47,7 +48,7 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def trained(words: dict[str, str], out: Path, **train: object) -> list[dict[str, object]]:
-    """Train, and return the validations it recorded."""
+    """Train, and return the recorded validations."""
     changes = {**SETTINGS, "data": words, "train": {**SETTINGS["train"], **train}}
     heed.train(build_config(preset("tiny"), ("test", changes)), out)
     return recorded(out, "validation")
@@ -88,7 +89,7 @@ def test_the_better_one(key: str) -> None:
     assert not Validation(worse).better_than(Validation(better), by)
     assert not Validation(better).better_than(Validation(better), by)
     assert Validation(worse).better_than(None, by)
-    if key != "perplexity":  # which decides between equals
+    if key != "perplexity":  # which breaks ties
         assert Validation({**low, "perplexity": 4.0}).better_than(Validation(low), by)
         for not_finite in (math.inf, math.nan):
             assert not Validation({**better, "perplexity": not_finite}).better_than(Validation(worse), by)
@@ -110,7 +111,7 @@ def test_one_word_lines_go_by_chrf(words: dict[str, str], tmp_path: Path, capsys
     assert f"validation at step 10: perplexity {validations[0]['perplexity']:.2f}, BLEU 0.00, chrF2 " in said
     assert json.loads((run / "config.json").read_text())["train"]["metric"] == "chrf"
     assert recorded(run, "start")[0]["metric"] == "chrf"
-    assert [one["bleu"] for one in validations] == [0.0] * 7  # six steps and an average; BLEU tells nothing
+    assert [one["bleu"] for one in validations] == [0.0] * 7  # six steps and an average; BLEU is always 0
     best = max(validations, key=lambda one: (one["chrf"], -one["perplexity"]))  # type: ignore[operator]
     assert best["chrf"] > 0  # type: ignore[operator]
     written = json.loads((run / "best.json").read_text())
@@ -135,7 +136,7 @@ def test_the_lowest_error_rate_is_the_best_and_decides_when_to_stop(words: dict[
     validations = trained(words, run, metric="cer", patience=1, validate_every=5)
     own = [one for one in validations if str(one["of"]).startswith("step")]
     ranks = [(one["cer"], one["perplexity"]) for one in own]
-    # It stops after the first validation that is no better than all before.
+    # It stops after the first validation without improvement.
     no_better = [i for i in range(1, len(ranks)) if ranks[i] >= min(ranks[:i])]  # type: ignore[type-var]
     assert no_better in ([], [len(ranks) - 1])
     assert recorded(run, "end")[0]["reason"] == ("early" if no_better else "finished")

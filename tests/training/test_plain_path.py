@@ -1,4 +1,4 @@
-"""What makes training quick changes nothing: the same losses as a plain loop of PyTorch's own parts."""
+"""Check that what makes training fast changes nothing: the losses are those of a plain PyTorch loop."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from heed.config import Config, ModelConfig, TrainConfig
 from heed.model.transformer import AttentionWeights
 from heed.training.learner import Learner
-from heed.training.loss import PORTION
+from heed.training.loss import LOGIT_ROWS
 from heed.training.schedule import learning_rate
 from heed.training.step import train_step
 from heed.training.workers import Workers
@@ -32,7 +32,7 @@ def batches():
 
 
 def plain_losses(learner):
-    """The explicit attention, the whole logits, the smoothed targets written out, PyTorch's Adam."""
+    """Train with explicit attention, full logits, explicit smoothed targets, and PyTorch's Adam."""
     model, train = learner.model, CONFIG.train
     optimizer = torch.optim.Adam(
         model.parameters(), betas=(train.adam_beta1, train.adam_beta2), eps=train.adam_epsilon, fused=False
@@ -54,9 +54,9 @@ def plain_losses(learner):
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 10])
-@pytest.mark.parametrize("portion", [PORTION, 7])
+@pytest.mark.parametrize("portion", [LOGIT_ROWS, 7])
 def test_the_loss_curve_is_that_of_the_plain_path(monkeypatch, portion, lanes):
-    monkeypatch.setattr("heed.training.loss.PORTION", portion)
+    monkeypatch.setattr("heed.training.loss.LOGIT_ROWS", portion)
     in_lanes = replace(CONFIG, train=replace(CONFIG.train, lanes=lanes))
     quick, plain = (
         Learner(config, Vocabulary(VOCABULARY), Workers(0, 1, torch.device("cpu"))) for config in (in_lanes, CONFIG)

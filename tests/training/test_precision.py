@@ -1,4 +1,4 @@
-"""16 bits: refused where they do not pay, and close to 32 where they do."""
+"""Check that 16-bit precision is refused where it does not help, and close to float32 where it does."""
 
 import os
 import re
@@ -26,16 +26,16 @@ BATCH = small_batch(*zip(*PAIRS, strict=True))
 
 
 def test_float16_is_refused_on_a_processor() -> None:
-    with pytest.raises(ConfigError, match=r'train.precision = "float16" is not for this device \(cpu\)'):
+    with pytest.raises(ConfigError, match=r'train.precision = "float16" does not suit this device \(cpu\)'):
         check_precision("float16", CPU)
     check_precision("float32", CPU)
 
 
 def test_bfloat16_is_refused_where_it_does_not_pay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A processor of some years ago; there is nothing to try out."""
+    """An older CPU has no such instructions, so there is nothing to try."""
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"architecture": "x86_64", "avx2": True})
     monkeypatch.setattr(precision, "bfloat16_fault", lambda environment: pytest.fail("tried out"))
-    with pytest.raises(ConfigError, match="it would be slower than float32"):
+    with pytest.raises(ConfigError, match="so it would be slower; use float32"):
         check_precision("bfloat16", CPU)
 
 
@@ -51,12 +51,12 @@ def test_bfloat16_is_taken_where_it_works(monkeypatch: pytest.MonkeyPatch) -> No
 def test_gpus_are_asked_and_not_tried(monkeypatch: pytest.MonkeyPatch, supported: bool) -> None:
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda emulated: supported)
     monkeypatch.setattr(precision, "bfloat16_fault", lambda environment: pytest.fail("tried out"))
-    with nullcontext() if supported else pytest.raises(ConfigError, match="this GPU has no bfloat16 products"):
+    with nullcontext() if supported else pytest.raises(ConfigError, match="this GPU has no bfloat16 instructions"):
         check_precision("bfloat16", torch.device("cuda"))
 
 
 def test_a_trial_with_a_wrong_result_fails(tmp_path: Path) -> None:
-    """In the new process, every product of 64 outputs in bfloat16 has one number wrong."""
+    """In the new process, every bfloat16 product of 64 outputs has one wrong number."""
     (tmp_path / "sitecustomize.py").write_text(
         "import torch\n"
         "right = torch.nn.functional.linear\n"
@@ -73,7 +73,7 @@ def test_a_trial_with_a_wrong_result_fails(tmp_path: Path) -> None:
 
 
 def learner(precision: str) -> Learner:
-    """As it would be where the precision pays."""
+    """Pretend that the device supports the precision."""
     made = Learner(
         Config(model=small_config(), train=TrainConfig(warmup_steps=10, learning_rate_factor=0.1)),
         Vocabulary(VOCABULARY),
@@ -102,7 +102,7 @@ def test_losses_follow_those_of_float32(precision: str) -> None:
 @pytest.mark.usefixtures("sixteen_bits")
 @pytest.mark.parametrize(("precision", "tolerance"), [("bfloat16", 2e-2), ("float16", 1e-5)])
 def test_the_loss_by_itself(precision: str, tolerance: float) -> None:
-    """float16 is done in full: the gradients of unlikely symbols are too small for it."""
+    """float16 computes the loss in float32: gradients of unlikely tokens would underflow."""
     torch.manual_seed(0)
     hidden, weight, gold = torch.randn(30, 16), torch.randn(500, 16), torch.randint(0, 500, (30,))
     found = {}

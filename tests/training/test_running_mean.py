@@ -1,4 +1,4 @@
-"""`train.ema_decay`, beside a mean written out."""
+"""Compare `train.ema_decay` with an average computed by hand."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_it_is_saved_resumed_and_tried_at_the_end(corpus, tmp_path, monkeypatch)
     whole = RunFolder.open(tmp_path / "whole")
     tried = read_tensors(whole.path / "checkpoints" / "ema-00000012", "model")
     assert all(torch.equal(tensor, tried[name]) for name, tensor in last_mean(whole).items())
-    assert "the running mean of the weights" in whole.events_path.read_text()
+    assert "the running average of the weights" in whole.events_path.read_text()
 
     train(small_run(corpus, max_steps=7, **settings), tmp_path / "parts")
     resume(tmp_path / "parts", max_steps=12)
@@ -54,9 +54,9 @@ def last_mean(run: RunFolder) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # torch warns of its own insides
+@pytest.mark.filterwarnings("ignore")  # torch warns about its internals
 def test_compiled_layers_learn_the_same(corpus, tmp_path) -> None:  # noqa: F811
-    """`train.compile`: minutes of warm-up, the same weights to float tolerance."""
+    """`train.compile` gives the same weights to float tolerance, after minutes of warm-up."""
     import shutil
 
     if shutil.which("g++") is None:

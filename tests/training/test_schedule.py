@@ -1,4 +1,4 @@
-"""Equation (3), with values worked out by hand."""
+"""Check equation (3) with values computed by hand."""
 
 import pytest
 

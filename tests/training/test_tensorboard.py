@@ -1,4 +1,4 @@
-"""TensorBoard's files, read back record by record as its format describes them."""
+"""Read TensorBoard's files back, record by record, by the description of their format."""
 
 import struct
 import subprocess
@@ -16,7 +16,7 @@ SAMPLE = {"source": "a man", "translation": "ein | *Mann*", "reference": "ein Ma
 
 
 def crc32c(content: bytes) -> int:
-    """Castagnoli's checksum, bit by bit, masked as TFRecord files have it."""
+    """Compute Castagnoli's checksum bit by bit, masked as in TFRecord files."""
     crc = 0xFFFFFFFF
     for byte in content:
         crc ^= byte
@@ -27,7 +27,7 @@ def crc32c(content: bytes) -> int:
 
 
 def records(path: Path) -> Iterator[Event]:
-    """length, checksum of the length, content, checksum of the content; little endian."""
+    """Read records of length, checksum of the length, content, checksum of the content; little endian."""
     content = path.read_bytes()
     while content:
         (length, length_crc), content = struct.unpack("<QI", content[:12]), content[12:]
@@ -129,7 +129,7 @@ def test_a_resumed_run_makes_tensorboard_forget_what_is_done_over(tmp_path: Path
 
 def test_without_the_package_it_says_what_to_install(tmp_path: Path) -> None:
     script = (
-        "import sys, pathlib; sys.modules['tensorboardX'] = None\n"  # Python's own way to say: cannot be imported
+        "import sys, pathlib; sys.modules['tensorboardX'] = None\n"  # makes Python's import fail
         "from heed.errors import ConfigError; from heed.training.tensorboard import TensorBoard\n"
         "try: TensorBoard(pathlib.Path(sys.argv[1]), None)\n"
         "except ConfigError as error: print(error)"

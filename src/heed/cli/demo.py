@@ -81,7 +81,8 @@ def demo_config(data: Path, seed: int) -> "Config":
     The norms stand before the sub-layers: the one setting found that reaches 90 BLEU in the time there is. What was
     tried is in docs/results.md.
     """
-    from heed.config import build_config, tiny
+    from heed.config import tiny
+    from heed.settings import build_config
 
     settings = {
         "model": {"dropout": 0.0, "norm": "pre"},

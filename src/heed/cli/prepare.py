@@ -85,7 +85,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _learning(args: argparse.Namespace) -> dict[str, Any]:
     """How a vocabulary is to be learnt; nothing if there is one."""
-    from heed.config import build_config, preset
+    from heed.config import preset
+    from heed.settings import build_config
 
     if args.tokenizer:
         return {}

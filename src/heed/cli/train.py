@@ -71,8 +71,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _train(args: argparse.Namespace) -> int:
     from heed.allocator import keep_freed_memory
-    from heed.config import parse_overrides
     from heed.errors import ConfigError
+    from heed.settings import parse_overrides
 
     if args.json and not args.settings:
         raise ConfigError("--json goes with --settings; what a training did is in its run folder, in events.jsonl")
@@ -119,7 +119,8 @@ def _text(args: argparse.Namespace) -> dict[str, str]:
 
 def _config(args: argparse.Namespace) -> "tuple[Config, bool]":
     """What the command line comes to, and whether it names a preset."""
-    from heed.config import build_config, parse_overrides, preset, read_config
+    from heed.config import preset
+    from heed.settings import build_config, parse_overrides, read_config
 
     settings = {} if args.config is None else read_config(args.config)
     name = args.preset or settings.get("preset")

@@ -23,7 +23,7 @@ from heed.data.corpus import ParallelText
 from heed.data.encode import LENGTH, Block, BlockEncoder, Encoded
 from heed.data.store import NUMBER, PairStore, StoreWriter, TextFile
 from heed.data.worker import Worker
-from heed.durable import new_folder_alone
+from heed.durable import new_locked_folder
 from heed.errors import DataError
 from heed.lock import NAME as LOCK
 from heed.text.lines import reading, text_bytes
@@ -57,7 +57,7 @@ def prepare(
         text.count()  # refuses what can be read only once
     files = [_ReadFile(path) for path in (text.source, text.target) if path]
     with (
-        new_folder_alone(folder, replacing=True) as (new, lock),
+        new_locked_folder(folder, replacing=True) as (new, lock),
         StoreWriter(new, tokenizer) as writer,
         closing(_blocks(text, files)) as blocks,
         closing(_encoded(text, tokenizer, blocks, processes or available_cores())) as encoded,

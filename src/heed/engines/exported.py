@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from heed.cache import cache_folder
-from heed.config import read_run_config
 from heed.durable import (
     MANIFEST,
     checksum,
     is_plain_name,
-    new_folder_alone,
+    new_locked_folder,
     read_file,
     read_json,
     read_manifest,
@@ -25,6 +24,7 @@ from heed.durable import (
 from heed.engines.ctranslate2 import CTranslate2Engine
 from heed.errors import CheckpointError, ConfigError
 from heed.lock import NAME as LOCK
+from heed.settings import read_run_config
 from heed.text.tokenizer import Tokenizer
 
 FORMAT = 1  # of these folders
@@ -118,7 +118,7 @@ def _export(folder: Path, path: Path, checkpoint: str, origin: dict[str, Any], i
     model = run.load_model(checkpoint)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with new_folder_alone(folder, replacing=True) as (new, lock):
+        with new_locked_folder(folder, replacing=True) as (new, lock):
             weights = str(run.checkpoint_path(checkpoint))
             write_ctranslate2(new, model, run.tokenizer, run.config.decode, int8, weights)
             names = sorted(file.name for file in new.iterdir() if file.name != LOCK)

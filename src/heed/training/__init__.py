@@ -1,1 +1,1 @@
-"""Section 5: training."""
+"""Train a model as section 5 of the paper does."""

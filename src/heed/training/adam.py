@@ -1,6 +1,6 @@
-"""Section 5.3: Adam. The arithmetic is PyTorch's own, in one kernel for all weights.
+"""Update weights with Adam (section 5.3), by PyTorch's fused kernel for all weights.
 
-Only its `Optimizer` class is left out: making one loads PyTorch's compiler, which takes a second of every start.
+PyTorch's `Optimizer` class is not used: creating one imports PyTorch's compiler, which takes a second at every start.
 """
 
 from collections.abc import Iterable
@@ -9,25 +9,26 @@ import torch
 from torch import Tensor, nn
 from torch.optim.adam import adam
 
-MOMENTS = ("exp_avg", "exp_avg_sq")  # running means of gradients and of their squares
+MOMENTS = ("exp_avg", "exp_avg_sq")  # running averages of gradients and of their squares
 
 
 class Adam:
-    """Keeps for each weight how often it was changed, and its two moments."""
+    """Hold the two moments and the step count of each weight, and update the weights."""
 
     def __init__(self, weights: Iterable[nn.Parameter], beta1: float, beta2: float, epsilon: float) -> None:
         self.weights = list(weights)
         self.betas, self.epsilon = (beta1, beta2), epsilon
         self.state: dict[nn.Parameter, dict[str, Tensor]] = {}
-        self.param_groups = [{"params": self.weights}]  # for `GradScaler`
+        self.param_groups = [{"params": self.weights}]  # GradScaler reads it
 
     def zero_grad(self) -> None:
+        """Drop the gradients of all weights."""
         for weight in self.weights:
             weight.grad = None
 
     @torch.no_grad()
     def step(self, rate: float) -> None:
-        """Change every weight that has a gradient."""
+        """Update every weight that has a gradient."""
         changed = [weight for weight in self.weights if weight.grad is not None]
         for weight in changed:
             if weight not in self.state:

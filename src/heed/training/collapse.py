@@ -1,22 +1,21 @@
-"""Signs in a validation that the model has collapsed: it says the same thing whatever the source is."""
+"""Detect in a validation that the model has collapsed: its output no longer depends on the source."""
 
 from collections.abc import Sequence
 
 from heed.config import Config
 from heed.training.schedule import learning_rate
 
-_MOST = 0.5  # the share of translations that must be one repeated word
-_REPEATS = 3  # words; "no no" may be a translation
+_MAX_REPEATING_SHARE = 0.5  # of the translations may be one repeated word
+_MIN_REPEATED_WORDS = 3  # "no no" may be a translation
 _SHOWN_CHARACTERS = 40
 
 
 def signs_of_collapse(
     perplexity: float, vocab_size: int, references: Sequence[str], translations: Sequence[str]
 ) -> list[str]:
-    """Return what is wrong with these translations, in sentences; nothing if they look like a model that learns.
+    """Return a sentence for each sign of collapse in these translations.
 
-    A model of no knowledge at all, which gives every token the same probability, has the vocabulary size as its
-    perplexity.
+    The perplexity of a model that gives every token the same probability is the vocabulary size.
     """
     signs = []
     if perplexity > vocab_size:
@@ -26,7 +25,7 @@ def signs_of_collapse(
     if len(set(references)) > 1 and len(set(translations)) == 1:
         signs.append(f"all {len(translations):,} validation translations are the same: {_quoted(translations[0])}")
     elif repeated := [text for text in translations if _is_one_word(text)]:
-        if len(repeated) > _MOST * len(translations):
+        if len(repeated) > _MAX_REPEATING_SHARE * len(translations):
             signs.append(
                 f"{len(repeated):,} of {len(translations):,} validation translations repeat one word: "
                 f"{_quoted(repeated[0])}"
@@ -35,7 +34,7 @@ def signs_of_collapse(
 
 
 def collapse_advice(config: Config) -> str:
-    """Return what to do about it, with the settings that matter, in lines of 80 columns."""
+    """Return advice on a collapsed model, with the settings that matter, in lines of 80 columns."""
     train = config.train
     peak = learning_rate(train.warmup_steps, config.model.d_model, train.warmup_steps, train.learning_rate_factor)
     other = "" if config.model.norm == "pre" else ', or set model.norm = "pre"'
@@ -49,7 +48,7 @@ def collapse_advice(config: Config) -> str:
 
 def _is_one_word(text: str) -> bool:
     words = text.split()
-    return len(words) >= _REPEATS and len(set(words)) == 1
+    return len(words) >= _MIN_REPEATED_WORDS and len(set(words)) == 1
 
 
 def _quoted(text: str) -> str:

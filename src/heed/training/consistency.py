@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from heed.model.dropout import hash_unit, position_seeds, second_seeds
-from heed.training.loss import PORTION, Loss
+from heed.training.loss import LOGIT_ROWS, Loss
 from heed.vocabulary import Vocabulary
 
 
@@ -61,8 +61,8 @@ class _ConsistentLoss(torch.autograd.Function):
         rest = epsilon / (weight_VD.size(0) - 1)  # the probability of each token but the gold one
         grads_ND, grad_weight_VD = [torch.empty_like(hidden_ND) for _ in range(2)], torch.zeros_like(weight_VD)
         total, unsmoothed = weight_VD.new_zeros(()), weight_VD.new_zeros(())
-        for begin in range(0, len(hidden_ND), PORTION):
-            rows = slice(begin, begin + PORTION)
+        for begin in range(0, len(hidden_ND), LOGIT_ROWS):
+            rows = slice(begin, begin + LOGIT_ROWS)
             gold_n1 = gold_N[rows].unsqueeze(1)
             views = [x_ND[rows] for x_ND in (hidden_ND, other_ND)]
             logprobs = [torch.log_softmax(x_nD @ weight_VD.T, -1) for x_nD in views]

@@ -1,7 +1,7 @@
-"""What is trained: a model, its optimizer, and how both are spread over the processes.
+"""Hold the model and its optimizer, and distribute both over the processes.
 
-One process holds all of it. Several hold a copy each and add up their gradients (DDP), or a share each (FSDP2,
-`train.sharded`). Either way `state` is the whole, as one process would have it, and `load` takes the whole.
+A single process holds everything. Several hold a copy each and sum their gradients (DDP), or a shard each (FSDP2,
+`train.sharded`). Either way `state` returns and `load` takes the full state, as a single process has it.
 """
 
 from collections.abc import Iterator
@@ -21,9 +21,9 @@ from heed.model.dropout import pair_seeds
 from heed.model.interface import SequenceModel
 from heed.training.adam import MOMENTS, Adam
 from heed.training.batch_loss import BatchLoss
-from heed.training.lanes import Lanes, n_lanes
 from heed.training.memory import check_model_fits
 from heed.training.precision import autocast, check_precision, make_scaler
+from heed.training.replicas import ThreadReplicas, n_lanes
 from heed.training.workers import Workers
 from heed.vocabulary import Vocabulary
 
@@ -31,12 +31,13 @@ State = dict[str, dict[str, Tensor]]
 
 
 class Learner:
-    """A model in training."""
+    """Train a model: compute gradients, apply them, and save and load the state."""
 
     def __init__(self, config: Config, vocabulary: Vocabulary, workers: Workers) -> None:
-        """
+        """Build the model and its optimizer.
+
         Raises:
-            ConfigError: a precision that is not for this device, or a model too large for its memory.
+            ConfigError: the device does not support the precision, or the model does not fit into its memory.
         """
         check_precision(config.train.precision, workers.device)
         check_model_fits(config, vocabulary, workers)
@@ -47,32 +48,33 @@ class Learner:
         plain_loss = BatchLoss(self.model, train.label_smoothing, train.consistency, train.cutoff)
         self._loss = self._spread(plain_loss)
         lanes = n_lanes(config, workers)
-        self._lanes = Lanes(plain_loss, lanes) if lanes > 1 else None
+        self._replicas = ThreadReplicas(plain_loss, lanes) if lanes > 1 else None
         self.optimizer = Adam(self.model.parameters(), train.adam_beta1, train.adam_beta2, train.adam_epsilon)
         self.scaler = make_scaler(config.train.precision, workers.device)
         self.mean = {name: weight.detach().clone() for name, weight in self._weights() if config.train.ema_decay}
         if isinstance(self._loss, DistributedDataParallel):
-            # The first backward pass arranges gradients in the order they come in, and with three processes and more
-            # the order of sums goes by that. A resumed run must not have another first pass than an unbroken one.
+            # DDP orders its buckets by the first backward pass, and with three or more processes that order changes
+            # the rounding. So a resumed run must make the same first pass as an uninterrupted one: an empty one.
             self.add_gradient(Batch.empty(vocabulary), 1.0, 0, is_last=True)
             self.zero_grad()
 
     def zero_grad(self) -> None:
+        """Drop all gradients."""
         self.optimizer.zero_grad()
-        if self._lanes is not None:
-            self._lanes.zero_grad()
+        if self._replicas is not None:
+            self._replicas.zero_grad()
 
     def add_gradient(self, batch: Batch, scale: float, step: int, is_last: bool) -> tuple[float, float]:
-        """Add the gradient of a micro-batch's loss, times `scale`, to those of this update; returns the sums of `Loss`.
+        """Accumulate the gradient of a micro-batch's loss, times `scale`; return the two sums of `Loss`.
 
-        Dropout is a pure function of the step and the pairs: there is no random state to save, and the cut into
-        micro-batches, lanes and processes does not matter. The last micro-batch's gradient ends those of this update,
-        in all lanes and processes.
+        Dropout is a pure function of the step and the pairs: there is no random state to save, and the division into
+        micro-batches, lanes and processes does not matter. After the last micro-batch, gradients are summed over all
+        lanes and processes.
         """
         if self._sharded:
-            from heed.training.shards import add_up_gradients
+            from heed.training.shards import set_gradient_sync
 
-            add_up_gradients(cast(BatchLoss, self._loss), is_last)
+            set_gradient_sync(cast(BatchLoss, self._loss), is_last)
 
         def add(loss: nn.Module, share: Batch) -> tuple[float, float]:
             share = share.to(self.workers.device)
@@ -82,38 +84,39 @@ class Learner:
             self.scaler.scale(smoothed * scale).backward()
             return float(smoothed.detach()), float(unsmoothed)
 
-        if self._lanes is None:
-            with nullcontext() if is_last else self._accumulating():
+        if self._replicas is None:
+            with nullcontext() if is_last else self._without_sync():
                 return add(self._loss, batch)
-        sums = self._lanes.each(batch, add)
+        sums = self._replicas.each(batch, add)
         if is_last:
-            self._lanes.add_up_gradients()
+            self._replicas.sum_gradients()
         return sum(smoothed for smoothed, _ in sums), sum(unsmoothed for _, unsmoothed in sums)
 
-    def _accumulating(self) -> AbstractContextManager[None]:
-        """Within, gradients are not yet added up over the processes."""
+    def _without_sync(self) -> AbstractContextManager[None]:
+        """Return a context in which DDP does not yet sum gradients over the processes."""
         if isinstance(self._loss, DistributedDataParallel):
             return cast("AbstractContextManager[None]", self._loss.no_sync())
         return nullcontext()
 
     def gradient_norm(self) -> float:
+        """Return the norm of the gradient of all weights."""
         norm = nn.utils.get_total_norm([w.grad for _, w in self._weights() if w.grad is not None], foreach=True)
         return float(self._whole(norm))
 
     def apply_gradient(self, rate: float, step: int) -> None:
-        """Update number `step`."""
+        """Update the weights, and their running average; the first step is number 1."""
         self.scaler.step(self.optimizer, rate)  # type: ignore[arg-type]
         if self.mean:
-            # Young means follow quickly: the random beginning must not stay in them.
+            # Use a lower decay in the first steps, so that the average forgets the random initial weights.
             decay = min(self.config.train.ema_decay, (1 + step) / (10 + step))
             with torch.no_grad():
                 for name, weight in self._weights():
                     self.mean[name].lerp_(weight.detach(), 1 - decay)
 
-    # --- the whole ----------------------------------------------------------------------------------------
+    # --- state --------------------------------------------------------------------------------------------
 
     def state(self) -> State:
-        """Everything to go on from, whole. All processes must ask together."""
+        """Return the full state to resume from. All processes must call this together."""
         moments = {
             f"{name}/{key}": value
             for name, weight in self._weights()
@@ -130,21 +133,22 @@ class Learner:
         }
 
     def load(self, state: State, name: str) -> None:
-        """
+        """Load a full state; `name` is the path that messages show.
+
         Raises:
-            CheckpointError: tensors that do not fit; `name` is what to call them. Nothing is loaded then.
+            CheckpointError: tensors that do not fit the model. Nothing is loaded then.
         """
         own = self.model.state_dict()
         wanted = {"model": own, "optimizer": self._empty_moments()}
-        if state.get("optimizer") == {}:  # saved before any update was applied
+        if state.get("optimizer") == {}:  # saved before the first applied step
             wanted["optimizer"] = {}
         if self.mean:
             wanted["mean"] = self.mean
         if self.scaler.is_enabled():
             wanted["scaler"] = self._scaler_state()
-        for group, tensors in wanted.items():  # PyTorch's kernels trust the sizes they are given
+        for group, tensors in wanted.items():  # PyTorch's fused Adam does not check sizes
             if group not in state:
-                raise CheckpointError(f"{name}: has no {group}.safetensors; put back the checkpoint from a copy")
+                raise CheckpointError(f"{name}: {group}.safetensors is missing; restore the checkpoint from a backup")
             check_tensors(state[group], tensors, f"{name}/{group}.safetensors")
         weights = {key: self._like(own[key], tensor) for key, tensor in state["model"].items()}
         self.model.load_state_dict(weights)
@@ -162,7 +166,7 @@ class Learner:
             self.scaler.load_state_dict({**self.scaler.state_dict(), **found})
 
     def _empty_moments(self) -> dict[str, Tensor]:
-        """What the optimizer keeps of each weight, by name, shape and dtype."""
+        """Return the names, shapes and dtypes of the optimizer's state."""
         steps = {f"{key}/step": torch.zeros(()) for key, _ in self._weights()}
         return steps | {f"{key}/{moment}": weight for key, weight in self._weights() for moment in MOMENTS}
 
@@ -171,7 +175,7 @@ class Learner:
         return {key: torch.tensor(state[key]) for key in ("scale", "_growth_tracker")}
 
     def plain_model(self) -> SequenceModel:
-        """The model as one process has it, to translate with. All processes must ask together."""
+        """Return the model as a single process has it, to translate with. All processes must call this together."""
         if not (self._sharded or self.config.train.compile):
             return self.model
         weights = {name: self._whole(tensor) for name, tensor in self.model.state_dict().items()}
@@ -183,7 +187,7 @@ class Learner:
         return self.model.named_parameters()
 
     def _spread(self, loss: BatchLoss) -> nn.Module:
-        """Over the processes, as the config says."""
+        """Distribute the module over the processes, as the config says."""
         if self.config.train.compile:
             self.model.compile_layers()
         if self._sharded:
@@ -196,7 +200,7 @@ class Learner:
         return loss
 
     def _whole(self, tensor: Tensor) -> Tensor:
-        """All processes' shares of a tensor put together."""
+        """Return a full tensor from the shards of all processes."""
         if not self._sharded:
             return tensor
         from heed.training.shards import whole
@@ -204,7 +208,7 @@ class Learner:
         return whole(tensor)
 
     def _like(self, own: Tensor, whole: Tensor) -> Tensor:
-        """The whole as `own` is kept: this process's share of it, on its device."""
+        """Return a full tensor in the form `own` has: on its device, and this process's shard if sharded."""
         if not self._sharded:
             return whole.to(own.device, copy=True)
         from heed.training.shards import like

@@ -1,4 +1,4 @@
-"""What a training says: one JSON line per event in the run folder, and a bar or plain lines for people."""
+"""Report a training: one JSON line per event in the run folder, and a progress bar or plain lines on standard error."""
 
 import errno
 import io
@@ -24,18 +24,18 @@ from heed.wording import counted, gigabytes, perplexity
 if TYPE_CHECKING:
     from heed.training.tensorboard import TensorBoard
 
-_FIRST_STEPS, _FIRST_SECONDS = 20, 5.0  # enough of either to tell the speed
+_SPEED_STEPS, _SPEED_SECONDS = 20, 5.0  # report the speed once either has passed
 
 
-class Silence(io.StringIO):
-    """A stream that keeps nothing of what is written to it."""
+class NullStream(io.StringIO):
+    """Discard everything that is written to it."""
 
     def write(self, text: str, /) -> int:
         return len(text)
 
 
 class Log:
-    """Everything that happens goes through here. Nothing is printed to standard output."""
+    """Record and print everything that happens in a training. Nothing goes to standard output."""
 
     def __init__(
         self, events_path: Path | None, max_steps: int, stream: TextIO | None = None, tensorboard: bool = False
@@ -43,7 +43,7 @@ class Log:
         self._stream = stream or sys.stderr
         self._path, self._writable = events_path, True
         self._events = None if events_path is None else open(events_path, "ab+", buffering=0)
-        if _ends_within_a_line(self._events):
+        if _ends_mid_line(self._events):
             self._write(b"\n")
         self._wants_tensorboard = tensorboard
         self._tensorboard: TensorBoard | None = None
@@ -52,18 +52,18 @@ class Log:
         self._began = self._window_began = time.monotonic()
         self._window: list[StepResult] = []
         self._first_step: int | None = None
-        self._speed_told, self._speed_began, self._speed_tokens = False, 0.0, 0
+        self._speed_reported, self._speed_began, self._speed_tokens = False, 0.0, 0
         self._batches_per_epoch = 0
 
     def event(self, kind: str, message: str = "", **values: Any) -> None:
-        """Record an event; `message` is what people read of it."""
+        """Record an event, and print its message if it has one."""
         if kind == "start":
             self._start(values)
         self._record({"event": kind, "time": round(time.time(), 3), **values})
         if self._tensorboard is not None:
             self._tensorboard.event(kind, values)
         if kind in ("end", "interrupted") and self._bar is not None:
-            self._bar.close()  # what is said last stands last
+            self._bar.close()  # so that the last message stays at the bottom
         if message:
             self.say(message)
 
@@ -76,16 +76,16 @@ class Log:
             self._tensorboard = TensorBoard(self._path.parent, purge_step=values["step"] + 1)
 
     def _record(self, record: dict[str, Any]) -> None:
-        """One whole line at a time. A full disk must not stop a training: it is said once, until there is room."""
+        """Append an event to events.jsonl. A full disk does not stop the training: it warns once, until it recovers."""
         if self._events is None:
             return
         failure = self._write(json.dumps(record, ensure_ascii=False, allow_nan=False).encode() + b"\n")
         if failure and self._writable:
-            self.say(f"warning: {self._path}: {failure}; events are not recorded until there is room")
+            self.say(f"warning: {self._path}: {failure}; events are not recorded until there is space")
         self._writable = not failure
 
     def _write(self, line: bytes) -> str:
-        """All of a line or nothing of it; returns what went wrong."""
+        """Write a whole line or nothing; return what went wrong, or ""."""
         assert self._events is not None
         try:
             end = self._events.seek(0, os.SEEK_END)
@@ -97,22 +97,24 @@ class Log:
             return error.strerror or str(error)
 
     def say(self, message: str) -> None:
-        """A line for people."""
+        """Print a message."""
         message = printable(message)
-        with self._audience():
+        with self._surviving_closed_stream():
             if self._bar is not None:
                 self._bar.say(message)
             else:
                 print(message, file=self._stream, flush=True)
 
     def warn(self, message: str) -> None:
+        """Record and print a warning."""
         self.event("warning", f"warning: {message}", text=message)
 
-    # --- a training, from beginning to end ----------------------------------------------------------------
+    # --- events of a training -----------------------------------------------------------------------------
 
     def started(
         self, config: Config, path: Path, step: int, parameters: int, vocabulary: int, pairs: int, **numbers: Any
     ) -> None:
+        """Report the start or resumption of a run, with its size."""
         batches = numbers["batches_per_epoch"]
         self.event(
             "start",
@@ -128,54 +130,61 @@ class Log:
         )
 
     def no_kernels(self) -> None:
-        self.say("without the C kernels (no compiler such as gcc, or HEED_KERNELS=off): slower by a quarter or so")
+        """Report that the C kernels are off."""
+        self.say("C kernels are off (no C compiler found, or HEED_KERNELS=off): training is about a quarter slower")
 
     def not_trained_on(self, reasons: Sequence[tuple[int, Sequence[int], str]]) -> None:
-        """Name pairs that are left out: how many, the first of their lines, and why."""
-        left_out = [
+        """Warn of skipped pairs; each reason has a count, the first line numbers, and the cause."""
+        skipped = [
             f"{counted(count, 'pair')} {why} ({'line' if count == 1 else 'lines'} "
             f"{', '.join(map(str, lines))}{', ...' if count > len(lines) else ''})"
             for count, lines, why in reasons
             if count
         ]
-        if left_out:
-            self.warn(f"not trained on: {'; '.join(left_out)}")
+        if skipped:
+            self.warn(f"not trained on: {'; '.join(skipped)}")
 
     def not_validated_on(self, count: int, max_length: int) -> None:
+        """Warn of validation pairs that are too long."""
         if count:
-            self.warn(f"not validated on: {counted(count, 'pair')} longer than {max_length} pieces")
+            self.warn(f"not validated on: {counted(count, 'pair')} longer than {max_length} tokens")
 
     def overlap(self, shared: int, n_valid: int) -> None:
+        """Warn of validation pairs that are also trained on."""
         if shared:
             self.warn(
-                f"{shared:,} of {n_valid:,} validation pairs stand in the training text too: "
-                "validation scores will be too good. Take them out of one of the two"
+                f"{shared:,} of {n_valid:,} validation pairs are also in the training text, so validation scores "
+                "will be too good. Remove them from one of the two"
             )
 
     def memory(self, step: int, peak: int, free: int | None) -> None:
-        there = "" if free is None else f" ({gigabytes(free)} free)"
+        """Report the predicted peak memory."""
+        available = "" if free is None else f" ({gigabytes(free)} free)"
         self.event(
-            "memory", f"memory: about {gigabytes(peak)} at the most{there}", step=step, predicted=peak, free=free
+            "memory", f"memory: about {gigabytes(peak)} at peak{available}", step=step, predicted=peak, free=free
         )
 
-    def smaller_portions(self, wanted: int, train: TrainConfig, step: int) -> None:
-        also = "" if step == 0 else "; sums are rounded differently, so this resume is not bit-exact"
+    def smaller_micro_batches(self, wanted: int, train: TrainConfig, step: int) -> None:
+        """Warn that micro-batches had to become smaller to fit into memory."""
+        also = "" if step == 0 else "; sums round differently, so this resume is not bit-exact"
         self.warn(
-            f"{wanted:,} tokens at a time would not fit into memory: train.micro_batch_tokens is now "
-            f"{train.micro_batch_tokens:,}. An update sees the same {train.batch_tokens:,} tokens, "
+            f"micro-batches of {wanted:,} tokens would not fit into memory: train.micro_batch_tokens is now "
+            f"{train.micro_batch_tokens:,}. Each step still sees {train.batch_tokens:,} tokens, "
             f"by gradient accumulation{also}"
         )
 
     def skipped(self, step: int, n_in_a_row: int, lines: list[int], texts: str) -> None:
+        """Warn of a skipped step, with the lines of its batch."""
         self.event(
             "skipped",
-            f"warning: loss or gradient of step {step:,} are not finite, so it was left out "
-            f"({n_in_a_row} in a row); its batch is made of {lines_of(lines, texts)}",
+            f"warning: skipped step {step:,}, whose loss or gradient is not finite "
+            f"({n_in_a_row} in a row); its batch has {lines_of(lines, texts)}",
             step=step,
             lines=lines,
         )
 
     def validated(self, found: Validation, step: int, name: str, seconds: float) -> None:
+        """Report the scores and samples of a validation."""
         samples = "".join(
             f"\n    source       {one.source}"
             f"\n    translation  {textwrap.shorten(one.translation, 200, placeholder=' ...')}"
@@ -194,14 +203,16 @@ class Log:
         )
 
     def interrupted(self, step: int, path: Path, processes: int) -> None:
-        command = "heed" if processes == 1 else "torchrun (as before) -m heed"
+        """Report a stop on request, and how to resume."""
+        command = "heed" if processes == 1 else "torchrun (same options) -m heed"
         self.event(
             "interrupted",
-            f"stopped and saved at step {step:,}\ngo on with: {command} train --resume {path}",
+            f"stopped and saved at step {step:,}\nto resume: {command} train --resume {path}",
             step=step,
         )
 
     def stopped_early(self, step: int, patience: int, by: Criterion) -> None:
+        """Report an early stop."""
         self.event(
             "early_stop",
             f"stopping early: {counted(patience, 'validation')} without a better {by.label} (train.patience)",
@@ -211,25 +222,26 @@ class Log:
     def ended(
         self, step: int, reason: str, best: dict[str, Any], by: Criterion, path: Path, vocabulary: int, memory: int
     ) -> None:
+        """Report the end of a training, and how to translate with the model."""
         scores = f" (validation {by.label} {by.shown(best[by.key])})" if by.key in best else ""
-        further = f"heed translate --model {path} < input.txt > output.txt"
+        advice = f"heed translate --model {path} < input.txt > output.txt"
         if best.get("perplexity", 0) > vocabulary:
-            further = "see docs/learning.md: this model is worse than guessing"
+            advice = "see docs/learning.md: this model is worse than guessing"
         self.event(
             "end",
             f"done after {counted(step, 'step')}; "
             f"translations will use {best.get('checkpoint', 'the last step')}{scores}\n"
-            f"next: {further}",
+            f"next: {advice}",
             step=step,
             reason=reason,
             best=best,
             peak_memory=memory,
         )
 
-    # --- updates ------------------------------------------------------------------------------------------
+    # --- steps --------------------------------------------------------------------------------------------
 
     def step(self, step: int, result: StepResult, log_every: int) -> None:
-        """After each update: moves the bar; every `log_every` steps an event and, without a bar, a line."""
+        """Report a step: move the bar; every `log_every` steps, record an event and, without a bar, print a line."""
         now = time.monotonic()
         if self._first_step is None:
             self._first_step = step - 1
@@ -238,9 +250,9 @@ class Log:
         n_tokens = sum(one.n_tokens for one in self._window)
         speed = n_tokens / max(now - self._window_began, 1e-9)
         left = (now - self._began) / (step - self._first_step) * (self._max_steps - step)
-        self._tell_speed(step, result.n_tokens, now)
+        self._report_speed(step, result.n_tokens, now)
         if self._bar is not None:
-            with self._audience():
+            with self._surviving_closed_stream():
                 self._bar.step(step, result, speed, left)
         if step % log_every == 0 or step == self._max_steps:
             loss = sum(one.loss * one.n_tokens for one in self._window) / max(n_tokens, 1)
@@ -260,27 +272,27 @@ class Log:
                 )
             self._window, self._window_began = [], now
 
-    def _tell_speed(self, step: int, n_tokens: int, now: float) -> None:
-        """What the first steps say of the rest. The very first is not counted: it is slower than any other."""
+    def _report_speed(self, step: int, n_tokens: int, now: float) -> None:
+        """Report once how long an epoch and the rest will take. The first step does not count: it warms up."""
         first = self._first_step or 0
         if step == first + 1:
             self._speed_began, self._speed_tokens = now, -n_tokens
         self._speed_tokens += n_tokens
         steps, seconds = step - first - 1, now - self._speed_began
         if (
-            self._speed_told
+            self._speed_reported
             or not steps
             or step == self._max_steps
-            or (steps < _FIRST_STEPS and seconds < _FIRST_SECONDS)
+            or (steps < _SPEED_STEPS and seconds < _SPEED_SECONDS)
         ):
             return
-        self._speed_told = True
+        self._speed_reported = True
         speed = self._speed_tokens / seconds
         epoch, rest = (n * seconds / steps for n in (self._batches_per_epoch, self._max_steps - step))
         self.event(
             "speed",
             f"{speed:,.0f} target tokens/s; an epoch takes {duration(epoch)}, the "
-            f"{counted(self._max_steps - step, 'remaining step')} {duration(rest)} (validation apart)",
+            f"{counted(self._max_steps - step, 'remaining step')} {duration(rest)} (without validation)",
             step=step,
             tokens_per_second=round(speed),
             seconds_per_epoch=round(epoch, 1),
@@ -288,30 +300,31 @@ class Log:
         )
 
     @contextmanager
-    def _audience(self) -> Iterator[None]:
-        """Whoever read along may go away (`| head`, a closed terminal); the training goes on."""
+    def _surviving_closed_stream(self) -> Iterator[None]:
+        """Keep training when the output is closed (`| head`, a closed terminal): discard what follows."""
         try:
             yield
         except OSError:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self._stream.fileno())
-            os.close(nowhere)
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, self._stream.fileno())
+            os.close(null)
 
     def validating(self) -> None:
-        """Say on the bar why it stands still."""
+        """Show on the bar that validation is running."""
         if self._bar is not None:
-            with self._audience():
+            with self._surviving_closed_stream():
                 self._bar.show("validating ...")
 
     def pause(self, seconds: float) -> None:
-        """Time that was not training (validation) and must not count as slow training."""
+        """Exclude the seconds spent on validation from the training speed."""
         self._window_began += seconds
         self._speed_began += seconds
         if self._bar is not None:
-            with self._audience():
+            with self._surviving_closed_stream():
                 self._bar.show()
 
     def close(self) -> None:
+        """Close the bar and the files."""
         if self._tensorboard is not None:
             self._tensorboard.close()
         if self._bar is not None:
@@ -321,7 +334,7 @@ class Log:
 
 
 class _Bar:
-    """A live line at the bottom of the terminal."""
+    """Show a live progress bar at the bottom of the terminal."""
 
     def __init__(self, stream: TextIO, max_steps: int) -> None:
         from rich.console import Console
@@ -342,18 +355,18 @@ class _Bar:
         (self._progress.console if self._running else self._console).print(message, markup=False, highlight=False)
 
     def step(self, step: int, result: StepResult, speed: float, left: float) -> None:
-        # All of it fits 80 columns, whatever the numbers.
+        # Fixed widths, so that the line fits 80 columns whatever the numbers.
         self._numbers = (
             f"loss {result.loss:5.2f} ppl {perplexity(result.perplexity):>8} {speed:>6,.0f} tok/s {duration(left)} left"
         )
         self.show("", step)
 
     def show(self, instead: str = "", step: int | None = None) -> None:
-        """Write the numbers of the last step beside the bar, or something instead; and move the bar to a step."""
+        """Show the numbers of the last step next to the bar, or `instead`; and move the bar to `step`."""
         if not self._running:
             self._progress.start()
             self._running = True
-        # What is said instead is seen at once: what it tells of may be over before the next refresh.
+        # Refresh at once for `instead`: what it describes may be over before the next refresh.
         self._progress.update(self._task, completed=step, numbers=instead or self._numbers, refresh=bool(instead))
 
     def close(self) -> None:
@@ -363,17 +376,17 @@ class _Bar:
 
 
 def lines_of(lines: list[int], texts: str) -> str:
-    """Name lines of texts, the first few of them."""
+    """Name the first ten of these lines of a text."""
     return f"lines {', '.join(map(str, lines[:10]))}{' ...' if len(lines) > 10 else ''} of {texts}"
 
 
 def _rounded(value: float, digits: int) -> float | None:
-    """JSON knows no infinity."""
+    """Round a number; return None if it is not finite, which JSON cannot express."""
     return round(value, digits) if math.isfinite(value) else None
 
 
-def _ends_within_a_line(file: BinaryIO | None) -> bool:
-    """Killed in the middle of a line: the next event must not be glued to it."""
+def _ends_mid_line(file: BinaryIO | None) -> bool:
+    """Return whether the last line is incomplete, as after a kill: the next event must start a new line."""
     if file is None or file.seek(0, os.SEEK_END) == 0:
         return False
     file.seek(-1, os.SEEK_END)
@@ -381,7 +394,7 @@ def _ends_within_a_line(file: BinaryIO | None) -> bool:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people say them: 45 s, 3:20 min, 2:05 h."""
+    """Write a duration for people: 45 s, 3:20 min, 2:05 h."""
     seconds = round(seconds)
     if seconds < 60:
         return f"{seconds} s"

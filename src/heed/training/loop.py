@@ -1,8 +1,8 @@
-"""The training loop: steps, validation, saving, resuming, stopping.
+"""Run the training loop: steps, validation, checkpoints, resuming, stopping.
 
-Everything the loop goes by is either in the config or in `Progress`, and every update is a pure function of
-the weights, the optimizer's state and the step number. So a resumed run is the same run. And every process of
-a training goes through the same loop: what only one of them knows, it tells the others (`Workers`).
+The loop depends only on the config and on `Progress`, and every update is a pure function of the weights, the
+optimizer's state and the step number. A resumed run is therefore identical to an uninterrupted one. Every process
+runs the same loop; whatever only one process can know goes to the others through `Workers`.
 """
 
 import time
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heed.config import Config, build_config, read_run_config
+from heed.config import Config
 from heed.data.augment import augmentation
 from heed.data.batch import Batch, batch_of_arrays, make_batch
 from heed.data.batching import BatchPlan
@@ -27,16 +27,17 @@ from heed.kernels.library import library
 from heed.lock import FolderLock
 from heed.model.interface import SequenceModel
 from heed.run import RunFolder
-from heed.training import begin
-from heed.training.averaging import try_means
+from heed.settings import build_config, read_run_config
+from heed.training import setup
+from heed.training.averaging import try_averages
+from heed.training.checkpointer import Checkpointer, Text
 from heed.training.collapse import collapse_advice
-from heed.training.keeper import Keeper, Text
-from heed.training.lanes import n_lanes
 from heed.training.learner import Learner
-from heed.training.log import Log, Silence, lines_of
+from heed.training.log import Log, NullStream, lines_of
 from heed.training.memory import peak_memory, plan_memory
 from heed.training.precision import check_precision
 from heed.training.progress import Progress
+from heed.training.replicas import n_lanes
 from heed.training.step import StepResult, train_step
 from heed.training.stop import Interrupted, StopRequest
 from heed.training.tensorboard import check_tensorboard
@@ -46,7 +47,7 @@ from heed.training.workers import Workers, all_workers, is_restart
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a training ended."""
+    """Describe how a training ended."""
 
     path: Path
     step: int
@@ -61,13 +62,13 @@ def train(config: Config, out: str | Path, *, on_step: OnStep | None = None, qui
     """Train from text files into a new run folder.
 
     Args:
-        on_step: called after each update with its number and result, in the first process only.
-        quiet: say nothing on standard error; `events.jsonl` in the run folder has it all.
+        on_step: called after each step with its number and result, in the first process only.
+        quiet: print nothing to standard error; `events.jsonl` in the run folder records everything.
 
     Raises:
-        ConfigError, DataError, TokenizerError: and nothing is left behind.
-        CheckpointError: the folder exists already.
-        TrainingError: the loss is no longer a number.
+        ConfigError, DataError, TokenizerError: wrong input; no run folder is left behind.
+        CheckpointError: the run folder already exists.
+        TrainingError: too many steps in a row had a non-finite loss or gradient, or a checkpoint could not be saved.
         TypeError: `config` is not a `Config`.
     """
     if not isinstance(config, Config):
@@ -75,18 +76,18 @@ def train(config: Config, out: str | Path, *, on_step: OnStep | None = None, qui
     config, out = build_config(config), Path(out)
     with all_workers() as workers:
         say = _log(None, config, workers, quiet).say
-        with workers.agreeing():  # machines may differ
+        with workers.failing_together():  # machines may differ
             check_precision(config.train.precision, workers.device, say)
         if config.train.tensorboard:
             check_tensorboard()
-        # Each lane has a sum of its own, so a resume needs as many lanes to round alike.
+        # Each lane sums its own gradient, so a bit-exact resume needs the same number of lanes: record it.
         config = replace(config, train=replace(config.train, lanes=n_lanes(config, workers)))
-        going_on = workers.any(is_restart())[0] and workers.from_leader((out / "config.json").exists())
+        resuming = workers.any(is_restart())[0] and workers.from_leader((out / "config.json").exists())
         lock = None
-        with workers.agreeing():
-            if workers.leads and not going_on:
-                lock = begin.make_run(config, out, workers, say)
-        return _go_on(out, workers, going_on, lock, on_step=on_step, quiet=quiet)
+        with workers.failing_together():
+            if workers.leads and not resuming:
+                lock = setup.create_run(config, out, workers, say)
+        return _train_in(out, workers, resuming, lock, on_step=on_step, quiet=quiet)
 
 
 def resume(
@@ -97,20 +98,20 @@ def resume(
     on_step: OnStep | None = None,
     quiet: bool = False,
 ) -> Outcome:
-    """Go on with a training where its newest whole checkpoint stands, for longer than first planned if asked to.
+    """Resume a run from its newest intact checkpoint, with a higher `max_steps` or `patience` if given.
 
-    Nothing else of a run can change: it would be another run. `on_step` and `quiet` are those of `train`.
+    No other setting of a run can change. `on_step` and `quiet` are as in `train`.
     """
     longer = {key: n for key, n in (("max_steps", max_steps), ("patience", patience)) if n is not None}
     with all_workers() as workers:
-        with workers.agreeing():
+        with workers.failing_together():
             RunFolder.check(Path(out))
             config = read_run_config(Path(out))
             check_precision(config.train.precision, workers.device, _log(None, config, workers, quiet).say)
-        return _go_on(Path(out), workers, restore=True, longer=longer, on_step=on_step, quiet=quiet)
+        return _train_in(Path(out), workers, restore=True, longer=longer, on_step=on_step, quiet=quiet)
 
 
-def _go_on(
+def _train_in(
     out: Path,
     workers: Workers,
     restore: bool,
@@ -119,52 +120,52 @@ def _go_on(
     on_step: OnStep | None = None,
     quiet: bool = False,
 ) -> Outcome:
-    """Train in a run folder that is there, in all processes."""
+    """Train in an existing run folder, in all processes: from its newest checkpoint (`restore`) or from step 0."""
     done = None
     try:
-        with workers.agreeing():
+        with workers.failing_together():
             if workers.leads:
                 lock = lock or FolderLock.acquire(out)
-        with workers.agreeing():  # a file may be missing on one of many machines
+        with workers.failing_together():  # a file may be missing on one of many machines
             run = RunFolder.open(out)
             if workers.leads:
                 done = _outcome_without_validation(run) if restore and not longer else None
                 if done is None:
-                    begin.remake_corpus(run)
+                    setup.ensure_corpus(run)
         if (done := workers.from_leader(done)) is not None:
             return done
-        with workers.agreeing():
+        with workers.failing_together():
             written = run.config
             if longer:
                 run.config = build_config(run.config, ("resume", {"train": longer}))
             if restore:
                 run.check_newest()
-            store, valid = begin.open_corpus(run), begin.read_own_validation(run)
+            store, valid = setup.open_corpus(run), setup.read_run_validation(run)
         log = _log(run.events_path, run.config, workers, quiet)
-        return _Training(run, store, valid, workers, log, on_step).go_on(restore, written)
+        return _Training(run, store, valid, workers, log, on_step).run_to_end(restore, written)
     finally:
         if lock is not None:
             lock.release()
 
 
 def _outcome_without_validation(run: RunFolder) -> Outcome | None:
-    """How a run ended whose validation text is gone, which it no longer needs; None if there is more to do."""
-    missing, end = begin.missing_validation(run.config), run.ending()
+    """Return how the run ended if its validation text is missing but no longer needed; None if work is left."""
+    missing, end = setup.missing_validation(run.config), run.ending()
     if not missing or end is None:
         return None
     log = Log(None, run.config.train.max_steps)
-    log.say(f"{run.path} has ended already, at step {end['step']:,}: there is nothing to do ({missing})")
+    log.say(f"{run.path} already finished at step {end['step']:,}: nothing to do ({missing})")
     return Outcome(run.path, end["step"], str(end.get("reason")), run.best())
 
 
 class _Training:
-    """One run, in the making."""
+    """Train one run."""
 
     def __init__(
         self,
         run: RunFolder,
         store: PairStore,
-        valid: begin.Pairs,
+        valid: setup.Pairs,
         workers: Workers,
         log: Log,
         on_step: OnStep | None,
@@ -185,13 +186,13 @@ class _Training:
             "training": Text(self._text_names(), store.checksum),
             "validation": Text(_valid_names(config), checksum(json_bytes(valid))),
         }
-        self.keeper = Keeper(run, self.learner, self.log, self.stop, texts)
+        self.checkpointer = Checkpointer(run, self.learner, self.log, self.stop, texts)
         self.progress = Progress()
 
-    # --- what happens -------------------------------------------------------------------------------------
+    # --- steps --------------------------------------------------------------------------------------------
 
-    def go_on(self, restore: bool, written: Config) -> Outcome:
-        """Train until the end, an early stop, or a request to stop. `written`: what config.json says."""
+    def run_to_end(self, restore: bool, written: Config) -> Outcome:
+        """Train until the last step, an early stop, or a stop request. `written` is the config in config.json."""
         with self.stop.listening():
             try:
                 if restore:
@@ -202,40 +203,40 @@ class _Training:
                 self._finish(reason)
             except Interrupted:
                 reason = "interrupted"
-                if self.progress.step and not self.keeper.save(self.progress):
-                    raise self.keeper.cannot_save(self.progress) from None
+                if self.progress.step and not self.checkpointer.save(self.progress):
+                    raise self.checkpointer.cannot_save(self.progress) from None
                 self.log.interrupted(self.progress.step, self.run.path, self.workers.size)
             finally:
                 self.log.close()
-                self.keeper.close()
-        return Outcome(self.run.path, self.progress.step, reason, self.keeper.best)
+                self.checkpointer.close()
+        return Outcome(self.run.path, self.progress.step, reason, self.checkpointer.best)
 
     def _restore(self, written: Config) -> None:
-        self.progress = self.keeper.restore()
+        self.progress = self.checkpointer.restore()
         if self.progress.step == self.config.train.max_steps:
-            self.log.say(f"it has made all its steps; for more: --set train.max_steps={2 * self.progress.step}")
-        with self.workers.agreeing():
+            self.log.say(f"all steps are done; to train longer, add --set train.max_steps={2 * self.progress.step}")
+        with self.workers.failing_together():
             if self.workers.leads and self.config != written:
-                self.run.change_config(self.config)  # for longer than it says
+                self.run.change_config(self.config)  # a higher max_steps or patience
 
     def _train(self) -> str:
-        """All the steps there are to make; returns why they ended."""
+        """Make the remaining steps and return why they ended."""
         config = self.config.train
         self.learner.model.train()
         while True:
             self._validate_if_due()
             if self._is_due(config.save_every):
-                self.keeper.save(self.progress)
+                self.checkpointer.save(self.progress)
             if config.patience and self.progress.validations_since_best >= config.patience:
                 return "early"
             if self.progress.step >= config.max_steps:
                 return "finished"
-            self.keeper.warn_if_gone()
-            stop, retry = self.workers.any(self.stop.asked, self.keeper.retry_is_due)
+            self.checkpointer.warn_if_gone()
+            stop, retry = self.workers.any(self.stop.asked, self.checkpointer.retry_is_due)
             if stop:
                 raise Interrupted
             if retry:
-                self.keeper.save(self.progress)
+                self.checkpointer.save(self.progress)
             self._update()
 
     def _update(self) -> None:
@@ -250,13 +251,13 @@ class _Training:
         if result.applied or result.overflowed:
             self.progress = replace(self.progress, step=step, bad_batches=0)
         else:
-            self._leave_out(step, pairs)
+            self._skip(step, pairs)
         self.log.step(step, result, self.config.train.log_every)
         if self.on_step is not None and self.workers.leads:
             self.on_step(step, result)
 
     def _micro_batches(self, epoch: int, pairs: NDArray[np.integer[Any]]) -> list[Batch]:
-        """This process's share of a batch, in as many portions as every other process's."""
+        """Return this process's share of a batch, cut into as many micro-batches as every other process has."""
         tokens, size = self.config.train.micro_batch_tokens, self.workers.size
         shares = [list(self.plan.micro_batches(pairs[rank::size], tokens)) for rank in range(size)]
         mine, most = shares[self.workers.rank], max(map(len, shares))
@@ -267,18 +268,22 @@ class _Training:
             batches = [batch_of_arrays(*self.augment.gather(epoch, part), part, vocabulary) for part in mine]
         return batches + [Batch.empty(vocabulary)] * (most - len(mine))
 
-    def _leave_out(self, step: int, pairs: NDArray[np.integer[Any]]) -> None:
-        """Loss or gradient of an update are not finite: nothing was changed by it; a few in a row are too many."""
+    def _skip(self, step: int, pairs: NDArray[np.integer[Any]]) -> None:
+        """Count and report a step whose loss or gradient is not finite; it has changed no weights.
+
+        Raises:
+            TrainingError: there were more than `train.skip_bad_batches` of them in a row.
+        """
         lines = sorted(self.store.lines[pairs].tolist())
         self.progress = replace(self.progress, step=step, bad_batches=self.progress.bad_batches + 1)
         self.log.skipped(step, self.progress.bad_batches, lines, self._text_names())
         most = self.config.train.skip_bad_batches
         if self.progress.bad_batches > most:
             raise TrainingError(
-                f"the last {self.progress.bad_batches} updates are not finite, more than "
-                f"train.skip_bad_batches = {most}; look at {lines_of(lines, self._text_names())} (all are listed in "
-                f"{self.run.events_path}), or begin again with a lower train.learning_rate_factor. "
-                "The checkpoints are whole"
+                f"the last {self.progress.bad_batches} steps had a non-finite loss or gradient, more than "
+                f"train.skip_bad_batches = {most} allows; check {lines_of(lines, self._text_names())} (all lines are "
+                f"in {self.run.events_path}), or start again with a lower train.learning_rate_factor. "
+                "The checkpoints are intact"
             )
 
     def _stop_asked(self) -> bool:
@@ -304,8 +309,8 @@ class _Training:
             before, validated_step=step, best_step=step, best_scores=found.scores, validations_since_best=0
         )
         if step == self.config.train.max_steps:
-            self.keeper.save_at_last(self.progress)
-        if not self.keeper.save_best(self.progress, found):  # what is not kept cannot be the best
+            self.checkpointer.save_final(self.progress)
+        if not self.checkpointer.save_best(self.progress, found):  # an unsaved step cannot be the best
             self.progress = replace(before, validated_step=step, validations_since_best=0)
 
     def _validate(self, model: SequenceModel, name: str) -> Validation:
@@ -323,7 +328,7 @@ class _Training:
         seconds = time.monotonic() - began
         self.log.pause(seconds)
         self.log.validated(found, self.progress.step, name, seconds)
-        # The first validation may come so early that the model has learnt nothing yet.
+        # During warm-up, a first validation may only show that the model has not learnt anything yet.
         is_early = self.progress.best is None and self.progress.step < self.config.train.warmup_steps
         if found.collapse and not is_early:
             self.log.warn("\n".join((*found.collapse, collapse_advice(self.config))))
@@ -333,22 +338,22 @@ class _Training:
 
     def _finish(self, reason: str) -> None:
         config, step = self.config.train, self.progress.step
-        self.keeper.save_at_last(self.progress)
+        self.checkpointer.save_final(self.progress)
         if reason == "early":
             self.log.stopped_early(step, config.patience, self.criterion)
-        judge = self._validate if self.valid else None
-        try_means(self.run, self.keeper, self.progress, self.workers, judge, self.criterion)
-        self.keeper.finish()
-        best = self.keeper.best or {}
+        validate_average = self._validate if self.valid else None
+        try_averages(self.run, self.checkpointer, self.progress, self.workers, validate_average, self.criterion)
+        self.checkpointer.finish()
+        best = self.checkpointer.best or {}
         if self.valid and not best:
             raise TrainingError(
-                "no validation had a finite perplexity, so there is no model to translate with; begin again with a "
+                "no validation had a finite perplexity, so there is no model to translate with; start again with a "
                 f"lower train.learning_rate_factor (it was {config.learning_rate_factor:g})"
             )
         ends = step, reason, best, self.criterion, self.run.path
         self.log.ended(*ends, len(self.run.tokenizer), peak_memory(self.workers.device))
 
-    # --- saying -------------------------------------------------------------------------------------------
+    # --- messages -----------------------------------------------------------------------------------------
 
     def _announce(self) -> None:
         config, store, plan = self.config, self.store, self.plan
@@ -363,12 +368,12 @@ class _Training:
             processes=self.workers.size,
             metric=self.criterion.key,
         )
-        if self.progress.step == 0 and (advice := begin.few_pairs(config.preset, len(store))):
+        if self.progress.step == 0 and (advice := setup.few_pairs(config.preset, len(store))):
             self.log.say(advice)
         if self.workers.device.type == "cpu" and library() is None:
             self.log.no_kernels()
         blank, long = store.blank_lines[:3].tolist(), store.lines[plan.long_pairs(3)].tolist()
-        too_long = f"longer than {config.model.max_length} pieces (model.max_length)"
+        too_long = f"longer than {config.model.max_length} tokens (model.max_length)"
         self.log.not_trained_on([(len(store.blank_lines), blank, "with a blank side"), (plan.n_long, long, too_long)])
         self.log.not_validated_on(self.n_long_valid, config.model.max_length)
         if self.progress.step == 0 and self.valid and config.data.train_source and self.workers.leads:
@@ -376,18 +381,18 @@ class _Training:
             self.log.overlap(overlap(text, self.valid), len(self.valid))
 
     def _fit_memory(self) -> None:
-        """Say what will be needed; if that is more than there is, compute updates in smaller portions."""
+        """Report the predicted peak memory; if it exceeds the free memory, use smaller micro-batches."""
         step, wanted = self.progress.step, self.config
         plan = plan_memory(wanted, self.n_parameters, self.run.tokenizer.vocabulary, self.workers)
         self.config = plan.config
         self.log.memory(step, plan.peak, plan.free)
         if plan.config == wanted:
             return
-        # Sums of other portions round differently, so a resume on another day uses the same ones.
-        with self.workers.agreeing():
+        # Other micro-batches round differently, so record the size for a bit-exact resume.
+        with self.workers.failing_together():
             if step == 0 and self.workers.leads:
                 self.run.change_config(self.config)
-        self.log.smaller_portions(wanted.train.micro_batch_tokens, self.config.train, step)
+        self.log.smaller_micro_batches(wanted.train.micro_batch_tokens, self.config.train, step)
 
     def _text_names(self) -> str:
         return " and ".join(text.path for text in self.store.texts)
@@ -398,12 +403,12 @@ class _Training:
 
 def _valid_names(config: Config) -> str:
     given = [path for path in (config.data.valid_source, config.data.valid_target) if path]
-    return " and ".join(given) or "data.valid_source, which is empty"
+    return " and ".join(given) or "data.valid_source (empty)"
 
 
 def _log(events_path: Path | None, config: Config, workers: Workers, quiet: bool) -> Log:
-    """Only the first process says anything, and nothing if it is to be quiet."""
+    """Return a log that prints and records in the first process only, and prints nothing if `quiet`."""
     if not workers.leads:
-        return Log(None, config.train.max_steps, Silence())
-    stream = Silence() if quiet else None
+        return Log(None, config.train.max_steps, NullStream())
+    stream = NullStream() if quiet else None
     return Log(events_path, config.train.max_steps, stream, tensorboard=config.train.tensorboard)

@@ -1,4 +1,4 @@
-"""Memory: what a training will need, and what there is."""
+"""Predict the memory that a training needs, and find out how much is free."""
 
 import sys
 from dataclasses import dataclass, replace
@@ -10,57 +10,66 @@ from heed.config import Config
 from heed.errors import ConfigError
 from heed.kernels.varlen import MAX_POSITIONS
 from heed.model.build import model_class
-from heed.training.loss import PORTION
+from heed.training.loss import LOGIT_ROWS
 from heed.training.workers import Workers
 from heed.vocabulary import Vocabulary
 from heed.wording import gigabytes
 
-# Measured beside `kept_floats` (bench/results/2026-11-16-memory.md): gradients on their way back, and room between
-# tensors of many sizes; and the libraries' own buffers.
-_ON_THE_WAY, _BUFFERS = 1.35, 40 << 20
-_ROOM = 0.9  # of the free memory may be used
+# Measured against `kept_floats` (bench/results/2026-11-16-memory.md).
+_ACTIVATION_FACTOR = 1.35  # activations, their gradients in the backward pass, and fragmentation
+_LIBRARY_BYTES = 40 << 20  # buffers of the libraries
+_MAX_FREE_SHARE = 0.9  # of the free memory may be used
 
 
 def check_model_fits(config: Config, vocabulary: Vocabulary, workers: Workers) -> None:
-    """Refuse a model whose weights alone, with gradient and Adam's moments, exceed the free memory.
+    """Refuse a model whose weights, gradients and Adam moments alone exceed the free memory.
 
     Raises:
-        ConfigError: it says how much there would have to be.
+        ConfigError: with the memory that the model needs.
     """
     n_parameters = model_class(config.model).count_parameters(config.model, vocabulary)
     share = n_parameters // workers.size if config.train.sharded else n_parameters
     needed, free = _bytes_of_weights(config, share), free_memory(workers.device)
     if free is not None and needed * workers.n_here > free:
         raise ConfigError(
-            f"a model of {n_parameters / 1e6:,.0f} M parameters takes at least {gigabytes(needed)} to train, without "
-            f"its batches, and {gigabytes(free)} are free here; lower model.d_model, model.d_ff, the layers or "
-            "text.vocab_size, or take a smaller preset"
+            f"a model of {n_parameters / 1e6:,.0f} M parameters needs at least {gigabytes(needed)} to train, plus its "
+            f"batches, but only {gigabytes(free)} are free; lower model.d_model, model.d_ff, the number of layers or "
+            "text.vocab_size, or use a smaller preset"
         )
 
 
 def _bytes_of_weights(config: Config, n_parameters: int) -> int:
-    """Weights, Adam's two moments, and a gradient for each lane."""
+    """Return the bytes of weights, Adam's two moments, and a gradient per lane."""
     return (3 + max(1, config.train.lanes)) * 4 * n_parameters
 
 
 def predicted_peak(config: Config, n_parameters: int, vocabulary: Vocabulary, processes: int, at_start: int) -> int:
-    """Bytes this process will have at most, if it has `at_start` now, with weights but neither gradient nor moments."""
-    logits = vocabulary.size * min(PORTION, _positions(config, processes))
+    """Predict the peak memory of this process in bytes.
+
+    `at_start` is what it uses now, with weights but neither gradients nor moments.
+    """
+    logits = vocabulary.size * min(LOGIT_ROWS, _positions(config, processes))
     share = n_parameters // processes if config.train.sharded else n_parameters
     width = 4 if config.train.precision == "float32" else 2
     kept = width * model_class(config.model).kept_floats(config.model, MAX_POSITIONS) * _positions(config, processes)
-    views = 2 if config.train.consistency else 1
-    to_come = _bytes_of_weights(config, share) - 4 * share  # the weights are there
-    return at_start + to_come + int(_ON_THE_WAY * views * kept) + (8 if views == 2 else 3) * 4 * logits + _BUFFERS
+    views, logit_buffers = (2, 8) if config.train.consistency else (1, 3)
+    to_come = _bytes_of_weights(config, share) - 4 * share  # the weights are already allocated
+    return (
+        at_start
+        + to_come
+        + int(_ACTIVATION_FACTOR * views * kept)
+        + (8 if views == 2 else 3) * 4 * logits
+        + _LIBRARY_BYTES
+    )
 
 
-def fitting(
+def fit_micro_batches(
     config: Config, n_parameters: int, vocabulary: Vocabulary, processes: int, at_start: int, free: int
 ) -> Config:
-    """The same config, with smaller micro-batches if its own would not fit into the free memory."""
+    """Return the config, with smaller micro-batches if its own would not fit into the free memory."""
     smallest = config.model.max_length + 1
     while (
-        predicted_peak(config, n_parameters, vocabulary, processes, at_start) - at_start > _ROOM * free
+        predicted_peak(config, n_parameters, vocabulary, processes, at_start) - at_start > _MAX_FREE_SHARE * free
         and _positions(config, processes) > smallest
     ):
         halved = max(smallest, _positions(config, processes) // 2)
@@ -70,66 +79,69 @@ def fitting(
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """A config whose micro-batches fit into memory in every process, and what this process will need of it."""
+    """Hold a config whose micro-batches fit into memory in every process, and what this process will need."""
 
     config: Config
     peak: int  # bytes
-    free: int | None  # bytes; None where the system does not tell
+    free: int | None  # bytes; None if unknown
 
 
 def plan_memory(config: Config, n_parameters: int, vocabulary: Vocabulary, workers: Workers) -> MemoryPlan:
-    """Predict what a training will need; if that is more than there is, make its micro-batches smaller. All processes
-    must ask together."""
+    """Predict a training's peak memory, and make its micro-batches smaller if that exceeds the free memory.
+
+    All processes must call this together.
+    """
     now, free = used_memory(workers.device), free_memory(workers.device)
-    room = sys.maxsize if free is None else free // workers.n_here
+    free_here = sys.maxsize if free is None else free // workers.n_here
     sizes = n_parameters, vocabulary, workers.size, now
-    fitted = fitting(config, *sizes, room)
+    fitted = fit_micro_batches(config, *sizes, free_here)
     smallest = min(workers.gather(fitted.train.micro_batch_tokens))
     config = replace(config, train=replace(config.train, micro_batch_tokens=smallest))
     return MemoryPlan(config, predicted_peak(config, *sizes), free)
 
 
 def used_memory(device: torch.device) -> int:
-    """Bytes this process has now."""
+    """Return the bytes of memory that this process uses."""
     if device.type == "cuda":
         return torch.cuda.memory_allocated(device)
     return _proc_bytes("/proc/self/status", "VmRSS") or 0
 
 
 def peak_memory(device: torch.device) -> int:
-    """Bytes this process has had at most."""
+    """Return the most bytes of memory that this process has used so far."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     return _proc_bytes("/proc/self/status", "VmHWM") or 0
 
 
 def free_memory(device: torch.device) -> int | None:
-    """Bytes that can be had without pushing anything else out; None where the system does not tell."""
+    """Return the bytes that can be allocated without swapping; None if unknown."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
-    found = [_proc_bytes("/proc/meminfo", "MemAvailable"), _group_free(), _limit_free()]
+    found = [_proc_bytes("/proc/meminfo", "MemAvailable"), _cgroup_free(), _limit_free()]
     return min((free for free in found if free is not None), default=None)
 
 
 def _positions(config: Config, processes: int) -> int:
+    """Return the most positions that a process computes at a time."""
     return min(config.train.micro_batch_tokens, -(-config.train.batch_tokens // processes))
 
 
-def _group_free() -> int | None:
-    """What a container or a Slurm job may still take."""
+def _cgroup_free() -> int | None:
+    """Return the bytes that a container or a Slurm job may still allocate."""
     for folder, limit, used in (
         ("/sys/fs/cgroup", "memory.max", "memory.current"),
         ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
     ):
         try:
             return int(Path(folder, limit).read_text()) - int(Path(folder, used).read_text())
-        except (OSError, ValueError):  # none of this kind, or "max"
+        except (OSError, ValueError):  # no such cgroup, or "max": no limit
             continue
     return None
 
 
 def _limit_free() -> int | None:
-    """What `ulimit -v` leaves."""
+    """Return the bytes that `ulimit -v` leaves."""
     used = _proc_bytes("/proc/self/status", "VmSize")
     if used is None:
         return None

@@ -1,4 +1,4 @@
-"""Mixed precision: matrix products in 16 bits, weights and sums in 32."""
+"""Set up mixed precision: matrix products in 16 bits, weights and sums in 32."""
 
 import functools
 import os
@@ -15,51 +15,51 @@ from heed.errors import ConfigError
 
 _DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
-# Keeps PyTorch's oneDNN from AMX, which some virtual machines claim to have but do not describe (CPUID leaves 0x1D and
-# 0x1E are empty): it then builds code that dies of SIGILL. oneDNN reads this before its first product.
+# Keeps oneDNN from using AMX. Some virtual machines announce AMX without describing it (CPUID leaves 0x1D and 0x1E are
+# empty), and oneDNN then generates code that dies of SIGILL. It reads this variable before its first product.
 _WITHOUT_AMX = {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16"}
 _TRIAL = Path(__file__).with_name("try_bfloat16.py")
-_TRIAL_SECONDS = 300  # it takes two or three, most of them to import torch
+_TRIAL_SECONDS = 300  # it takes two or three, mostly to import torch
 
 
 def check_precision(precision: str, device: torch.device, say: Callable[[str], None] = lambda text: None) -> None:
-    """Refuse a precision that this device has no use for; make the settings that it needs here, and say so.
+    """Refuse a precision that this device does not support; set the environment variables it needs, and report them.
 
     Raises:
-        ConfigError: on this device it would be slower than float32, or wrong.
+        ConfigError: on this device the precision would be slower than float32, or give wrong results.
     """
     if precision == "float32":
         return
     reason = None
     if device.type == "cpu" and precision == "float16":
-        reason = "processors have no 16-bit floating-point products to gain by"
+        reason = "CPUs do not compute faster in float16; use float32 or bfloat16"
     elif device.type == "cpu" and not _has_bfloat16_instructions():
-        reason = "this processor has no bfloat16 products (AMX or AVX512_BF16); it would be slower than float32"
+        reason = "this CPU has no bfloat16 instructions (AMX or AVX512_BF16), so it would be slower; use float32"
     elif device.type == "cpu":
         settings, reason = _bfloat16_here()
         if not settings.items() <= os.environ.items():
             os.environ.update(settings)
-            say(f"bfloat16 fails here with the processor's AMX instructions, so they are left out ({_named(settings)})")
+            say(f"bfloat16 fails with this CPU's AMX instructions, so they are disabled ({_named(settings)})")
     elif device.type == "cuda" and precision == "bfloat16" and not torch.cuda.is_bf16_supported(False):
-        reason = "this GPU has no bfloat16 products; take float16"
+        reason = "this GPU has no bfloat16 instructions; use float16"
     if reason is not None:
-        raise ConfigError(f'train.precision = "{precision}" is not for this device ({device}): {reason}')
+        raise ConfigError(f'train.precision = "{precision}" does not suit this device ({device}): {reason}')
 
 
 def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
-    """Within, matrix products are in 16 bits."""
+    """Return a context in which matrix products are computed in this precision."""
     if precision == "float32":
         return nullcontext()
     return torch.autocast(device.type, _DTYPES[precision])
 
 
 def make_scaler(precision: str, device: torch.device) -> torch.amp.GradScaler:
-    """float16 gradients are scaled up, so that small ones do not vanish; otherwise it does nothing."""
+    """Return a scaler that keeps small float16 gradients from vanishing; in other precisions it does nothing."""
     return torch.amp.GradScaler(device.type, enabled=precision == "float16")
 
 
 def bfloat16_fault(environment: Mapping[str, str]) -> str | None:
-    """Multiply in bfloat16 in a new process with this environment; say what went wrong, None if nothing did."""
+    """Multiply in bfloat16 in a new process with this environment; return what went wrong, or None."""
     try:
         command = [sys.executable, "-P", str(_TRIAL)]
         done = subprocess.run(command, env=environment, capture_output=True, timeout=_TRIAL_SECONDS)
@@ -75,17 +75,17 @@ def bfloat16_fault(environment: Mapping[str, str]) -> str | None:
 
 @functools.cache
 def _bfloat16_here() -> tuple[Mapping[str, str], str | None]:
-    """Return the environment variables that bfloat16 needs on this processor, and why it cannot be used at all."""
+    """Return the environment variables that bfloat16 needs on this CPU, and the reason if it cannot be used."""
     fault = bfloat16_fault(os.environ)
     if fault is None:
         return {}, None
     if bfloat16_fault({**os.environ, **_WITHOUT_AMX}) is None:
         return _WITHOUT_AMX, None
-    return {}, f"a trial product {fault}, with {_named(_WITHOUT_AMX)} too; take float32"
+    return {}, f"a trial product {fault}, also with {_named(_WITHOUT_AMX)}; use float32"
 
 
 def _has_bfloat16_instructions() -> bool:
-    if not hasattr(torch.cpu, "get_capabilities"):  # an older PyTorch, which cannot say
+    if not hasattr(torch.cpu, "get_capabilities"):  # an older PyTorch, which does not report them
         return True
     found = torch.cpu.get_capabilities()
     return any(found.get(name, False) for name in ("amx_bf16", "avx512_bf16", "bf16", "sve_bf16"))

@@ -1,6 +1,6 @@
-"""Section 5.3, equation (3): the learning rate."""
+"""Compute the learning rate: section 5.3, equation (3)."""
 
 
 def learning_rate(step: int, d_model: int, warmup_steps: int, factor: float = 1.0) -> float:
-    """d_model^-0.5 · min(step^-0.5, step · warmup_steps^-1.5), times `factor`. The first step is step 1."""
+    """Return factor · d_model^-0.5 · min(step^-0.5, step · warmup_steps^-1.5). The first step is number 1."""
     return float(factor * d_model**-0.5 * min(step**-0.5, step * warmup_steps**-1.5))

@@ -1,6 +1,6 @@
-"""A model in shards (FSDP2): each process keeps a share of every layer, and layers are put together when they are used.
+"""Shard a model with FSDP2: each process keeps a shard of every layer, and gathers a layer while it is used.
 
-A file of its own because PyTorch's part of it takes a second to load, and one process has no need of it.
+This is a file of its own because importing FSDP2 takes a second, and a single process does not need it.
 """
 
 import warnings
@@ -13,8 +13,8 @@ from heed.training.batch_loss import BatchLoss
 
 
 def shard(loss: BatchLoss) -> None:
-    """From here on the model's weights are this process's shares."""
-    # Keys and values are views, which nothing here writes to.
+    """Replace the model's weights by this process's shards."""
+    # FSDP2 warns of views because in-place writes would fail; keys and values are views that are never written to.
     warnings.filterwarnings("ignore", message="FSDP2-wrapped module .* returned a view tensor")
     for block in loss.model.blocks():
         fully_shard(block.module)
@@ -23,18 +23,19 @@ def shard(loss: BatchLoss) -> None:
     fully_shard(loss)
 
 
-def add_up_gradients(loss: BatchLoss, now: bool) -> None:
-    """Whether the next backward pass adds up gradients over the processes."""
+def set_gradient_sync(loss: BatchLoss, enabled: bool) -> None:
+    """Choose whether the next backward pass sums gradients over the processes."""
     assert isinstance(loss, FSDPModule)
-    loss.set_requires_gradient_sync(now)
+    loss.set_requires_gradient_sync(enabled)
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """All processes' shares of a tensor put together."""
+    """Return a full tensor from the shards of all processes."""
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
 def like(own: Tensor, whole: Tensor) -> Tensor:
-    """This process's share of a whole, cut as `own` is. Every process has the whole, so there is nothing to send."""
+    """Return this process's shard of a full tensor, cut like `own`."""
     assert isinstance(own, DTensor)
+    # src_data_rank=None: every process has the full tensor, so nothing needs to be sent.
     return distribute_tensor(whole.to(own.device), own.device_mesh, own.placements, src_data_rank=None)

@@ -1,4 +1,4 @@
-"""One update: gradients of micro-batches summed, divided by the tokens of the whole batch, then Adam (5.3)."""
+"""Make one step: sum the gradients of the micro-batches, divide by the tokens of the whole batch, apply Adam (5.3)."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,15 +12,15 @@ from heed.training.stop import Interrupted
 
 @dataclass(frozen=True)
 class StepResult:
-    """Means per target token of the whole batch, and whether the update was made."""
+    """Describe a step: averages per target token of the whole batch, and whether the weights changed."""
 
     loss: float
     perplexity: float  # not smoothed
     n_tokens: int
     gradient_norm: float
     learning_rate: float
-    applied: bool = True  # False: loss or gradient are not finite
-    overflowed: bool = False  # the gradient alone, for its scale in float16: the next one gets a smaller scale
+    applied: bool = True  # False: loss or gradient was not finite
+    overflowed: bool = False  # only the scaled float16 gradient was not finite: the next step uses a smaller scale
 
 
 def train_step(
@@ -30,13 +30,13 @@ def train_step(
     step: int,
     stop_asked: Callable[[], bool] = lambda: False,
 ) -> StepResult:
-    """Update number `step`, the first being 1, in all processes together.
+    """Make step number `step` (the first is 1), in all processes together.
 
-    `micro_batches` are this process's share, as many in each process; `n_tokens` are the target tokens of the *whole*
-    batch: dividing each micro-batch by its own would weigh the words of short micro-batches more.
+    `micro_batches` is this process's share; all processes have the same number of them. `n_tokens` counts the target
+    tokens of the *whole* batch: dividing each micro-batch by its own count would give words of short ones more weight.
 
     Raises:
-        Interrupted: `stop_asked` said so, between two micro-batches; nothing has changed.
+        Interrupted: `stop_asked` returned True between two micro-batches; nothing has changed.
     """
     config, workers = learner.config.train, learner.workers
     learner.zero_grad()
@@ -44,7 +44,7 @@ def train_step(
     for index, batch in enumerate(micro_batches):
         if index and stop_asked():
             raise Interrupted
-        # Processes' gradients are averaged, and we want their sum.
+        # DDP and FSDP average the gradients of the processes; multiplying by their number makes it a sum.
         sums = learner.add_gradient(batch, workers.size / n_tokens, step, index == len(micro_batches) - 1)
         smoothed, unsmoothed = smoothed + sums[0], unsmoothed + sums[1]
     smoothed, unsmoothed = workers.sum(smoothed, unsmoothed)
@@ -52,7 +52,7 @@ def train_step(
     learner.scaler.unscale_(learner.optimizer)  # type: ignore[arg-type]
     norm = learner.gradient_norm()
     rate = learning_rate(step, learner.config.model.d_model, config.warmup_steps, config.learning_rate_factor)
-    # All processes see the same sums, so all come to the same decision.
+    # All processes see the same sums, so all make the same decision.
     finite = math.isfinite(smoothed) and math.isfinite(norm)
     if finite:
         learner.apply_gradient(rate, step)

@@ -1,4 +1,4 @@
-"""A run's events for TensorBoard, beside events.jsonl. Needs tensorboardX, which is not installed by default."""
+"""Write a run's events for TensorBoard, next to events.jsonl. Needs tensorboardX, which is optional."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -16,22 +16,23 @@ _SCALARS = {
 
 
 def check_tensorboard() -> None:
-    """
+    """Check that tensorboardX is installed.
+
     Raises:
-        ConfigError: tensorboardX is not installed.
+        ConfigError: it is not.
     """
     if find_spec("tensorboardX") is None:
         raise ConfigError(
             'train.tensorboard needs tensorboardX: pip install "heed[tensorboard]" (or tensorboardX), '
-            "or set train.tensorboard=false; events.jsonl is written in any case"
+            "or set train.tensorboard=false; events.jsonl is always written"
         )
 
 
 class TensorBoard:
-    """Writes into the folder `tensorboard` of a run."""
+    """Write events into the folder `tensorboard` of a run."""
 
     def __init__(self, run_path: Path, purge_step: int | None = None) -> None:
-        """`purge_step`: the first step a resumed run makes again; TensorBoard forgets what it had from there on.
+        """Open the folder. TensorBoard forgets events from `purge_step` on: a resumed run makes those steps again.
 
         Raises:
             ConfigError: tensorboardX is not installed.
@@ -39,20 +40,20 @@ class TensorBoard:
         check_tensorboard()
         from tensorboardX import SummaryWriter
 
-        # Its file names hold the time in seconds only: a quick restart must not write over them.
+        # File names contain the time in seconds only: the process id keeps a quick restart from overwriting one.
         self._writer = SummaryWriter(
             str(run_path / "tensorboard"), purge_step=purge_step, flush_secs=10, filename_suffix=f".{os.getpid()}"
         )
 
     def event(self, kind: str, values: Mapping[str, Any]) -> None:
-        """Write an event as it goes to events.jsonl: steps and validations. Other kinds are nothing to draw."""
+        """Write a step or validation event, as it goes to events.jsonl; ignore other kinds."""
         if kind not in _SCALARS:
             return
         step = values["step"]
         group, keys = _SCALARS[kind]
-        keys = tuple(key for key in keys if values.get(key) is not None)  # an event leaves out what is not finite
+        keys = tuple(key for key in keys if values.get(key) is not None)  # events omit what is not finite
         of = values.get("of", "step")
-        if not of.startswith("step"):  # averaged weights: no point of the run's own curve, but worth a line
+        if not of.startswith("step"):  # averaged weights are not a point of the run's curve: write a line of text
             found = ", ".join(f"{key} {values[key]:.4g}" for key in keys)
             self._writer.add_text("valid/averaged", f"{_cell(of)}: {found}", step)
             return
@@ -62,11 +63,12 @@ class TensorBoard:
             self._writer.add_text("valid/samples", _table(samples), step)
 
     def close(self) -> None:
+        """Write buffered events and close the file."""
         self._writer.close()
 
 
 def _table(samples: Iterable[Mapping[str, str]]) -> str:
-    """Markdown, as TensorBoard shows it."""
+    """Return the samples as a Markdown table."""
     columns = ("source", "translation", "reference")
     rows = [columns, ("---",) * len(columns)]
     rows += [tuple(_cell(one[column]) for column in columns) for one in samples]
@@ -74,5 +76,5 @@ def _table(samples: Iterable[Mapping[str, str]]) -> str:
 
 
 def _cell(text: str) -> str:
-    """Text that says itself in Markdown."""
+    """Escape text for Markdown."""
     return "".join(f"\\{char}" if char in r"\`*_{}[]<>()#+-.!|~" else char for char in text)

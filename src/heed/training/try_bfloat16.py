@@ -1,7 +1,7 @@
 """Multiply in bfloat16 as training does, and fail unless the results are right.
 
-`precision.py` runs this as a program, in a process of its own: a virtual machine may claim instructions that PyTorch
-then builds invalid code for, and whoever tries that out dies of it.
+`precision.py` runs this in a separate process, because a wrong guess kills it: a virtual machine may announce
+instructions that it does not have.
 """
 
 import sys
@@ -11,9 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-# Rows, inputs, outputs: small products are made in other ways than large ones, and may work where those do not.
+# Rows, inputs, outputs. Small products use other code than large ones, and may work where those do not.
 _SIZES = [(64, 32, 64), (64, 64, 64), (512, 512, 1024)]
-_TOLERANCE = 0.02  # of a result's norm; bfloat16 rounds each number by up to 0.004 of it
+_TOLERANCE = 0.02  # relative to a result's norm; bfloat16 rounds each number by up to 0.004 of its size
 
 
 def main() -> None:
@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def _compare(name: str, function: Callable[..., Tensor], *inputs: Tensor) -> None:
-    """Compute a function and its gradients in bfloat16 and in float32."""
+    """Compare a function and its gradients in bfloat16 with those in float32."""
     found = {}
     for half in (False, True):
         leaves = [one.clone().requires_grad_() for one in inputs]
@@ -47,5 +47,5 @@ if __name__ == "__main__":
     if sys.platform != "win32":
         import resource
 
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # to die here is no news
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no core dump of an expected crash
     main()

@@ -1,4 +1,4 @@
-"""Validation: unsmoothed perplexity, scores of translations by beam search, and a few of them to look at."""
+"""Validate a model: compute its unsmoothed perplexity, and the scores of its translations of held-out text."""
 
 import math
 from collections.abc import Callable
@@ -16,12 +16,14 @@ from heed.training.stop import Interrupted
 from heed.training.workers import Workers
 from heed.translator import Translator
 
-_AT_ONCE = 100  # sentences between two looks at whether to stop
-_LARGEST_LOG_PERPLEXITY = 700.0  # above, its exponential overflows
+_CHUNK_PAIRS = 100  # between two checks for a stop request
+_MAX_LOG_PERPLEXITY = 700.0  # exp() of more overflows
 
 
 @dataclass(frozen=True)
 class Sample:
+    """Show one validation pair with its translation."""
+
     source: str
     reference: str
     translation: str
@@ -29,13 +31,15 @@ class Sample:
 
 @dataclass(frozen=True)
 class Validation:
-    scores: dict[str, float]  # perplexity (per piece, not smoothed), BLEU, and what the run goes by, under their keys
+    """Hold the result of a validation."""
+
+    scores: dict[str, float]  # perplexity (per token, unsmoothed), BLEU, and the run's metric, by key
     samples: tuple[Sample, ...] = ()
     collapse: tuple[str, ...] = ()  # signs that the model has collapsed, one sentence each
 
     def better_than(self, other: "Validation | None", by: Criterion) -> bool:
-        """By one criterion; perplexity decides between equals, as between the zeros of the first steps."""
-        if not math.isfinite(self.scores["perplexity"]):  # weights that are no numbers
+        """Compare by one criterion; perplexity breaks ties, such as between the zero scores of the first steps."""
+        if not math.isfinite(self.scores["perplexity"]):  # the weights are not finite
             return False
         return other is None or by.key not in other.scores or self._rank(by) > other._rank(by)
 
@@ -53,10 +57,10 @@ def validate(
     workers: Workers,
     stop_asked: Callable[[], bool] = lambda: False,
 ) -> Validation:
-    """Score a model on held-out pairs by perplexity, BLEU and this criterion, each process its share of them.
+    """Score a model on held-out pairs by perplexity, BLEU and this criterion; each process takes a share of them.
 
     Raises:
-        Interrupted: `stop_asked` said so in one of the processes.
+        Interrupted: `stop_asked` returned True in one of the processes.
     """
     was_training = model.training
     model.eval()
@@ -64,17 +68,17 @@ def validate(
     log_probability, n_tokens = 0.0, 0
     try:
         translator = Translator(PyTorchEngine([model], tokenizer, decode))
-        # As many portions in every process: all must come to the question whether to stop.
-        for begin in range(0, -(-len(pairs) // workers.size), _AT_ONCE):
+        # The same number of chunks in every process: `workers.any` needs all of them.
+        for begin in range(0, -(-len(pairs) // workers.size), _CHUNK_PAIRS):
             if workers.any(stop_asked())[0]:
                 raise Interrupted
-            sources, references = ([pair[side] for pair in share[begin : begin + _AT_ONCE]] for side in (0, 1))
+            sources, references = ([pair[side] for pair in share[begin : begin + _CHUNK_PAIRS]] for side in (0, 1))
             for pair in translator.score(sources, references):
                 log_probability += pair.log_probability
                 n_tokens += pair.n_tokens
             try:
                 translations += [one.text for one in translator.translate(sources)]
-            except DecodeError:  # no finite score: the weights have overflowed
+            except DecodeError:  # no finite score: the weights overflowed
                 log_probability = -math.inf
                 translations += [""] * len(sources)
     finally:
@@ -82,11 +86,11 @@ def validate(
     total, n_total = workers.sum(log_probability, n_tokens)
     shares = workers.gather(translations)
     translations = [shares[i % workers.size][i // workers.size] for i in range(len(pairs))]
-    if not math.isfinite(total):  # what such a model says is worth nothing, whatever it is
+    if not math.isfinite(total):  # translations of a broken model must not score
         translations = [""] * len(pairs)
-    mean = -total / n_total  # maybe NaN
+    mean = -total / n_total  # may be NaN
     references = [target for _, target in pairs]
-    scores = {"perplexity": math.exp(mean) if mean < _LARGEST_LOG_PERPLEXITY else math.inf}
+    scores = {"perplexity": math.exp(mean) if mean < _MAX_LOG_PERPLEXITY else math.inf}
     for criterion in (BLEU, by):
         if criterion.metric is not None and criterion.key not in scores:
             scores[criterion.key] = score(criterion.metric, translations, references, resamples=0).value

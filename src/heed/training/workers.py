@@ -1,7 +1,7 @@
-"""The processes that train one model together, as `torchrun` starts them. Mostly there is one.
+"""Connect the processes that train one model together, as `torchrun` starts them. Usually there is one.
 
-Every process makes the same decisions from the same numbers; what only one can know (a signal it got, a file on its
-disk) is told to the others here, and each message is a meeting point all processes must come to.
+All processes make the same decisions from the same numbers. What only one can know (a signal, a file on its disk) is
+sent to the others here. Every exchange is a collective operation: all processes must take part.
 """
 
 import os
@@ -23,41 +23,42 @@ from heed.errors import HeedError, TrainingError
 
 T = TypeVar("T")
 
-# Preparing a large corpus takes the first process hours, while the others wait.
-_PATIENCE = timedelta(days=7)
-_LET_GO = 0.2  # seconds for threads to end what they are at
-_STORE_SECONDS = 5.0  # to reach torchrun's address book, which is there before any process is
-_PARENT_CHECK_SECONDS = 0.5
+# The first process may take hours to prepare a large corpus while the others wait.
+_SLOW_TIMEOUT = timedelta(days=7)
+_GLOO_RELEASE_SECONDS = 0.2
+_STORE_SECONDS = 5.0  # to reach torchrun's store, which is up before any process is
+_POLL_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
 class Workers:
-    """This process among all: number `rank` of `size`, the first being the one that writes."""
+    """Describe this process: number `rank` of `size`. Rank 0 is the leader, the only process that writes files."""
 
     rank: int
     size: int
     device: torch.device
-    n_here: int = 1  # of the processes, on this machine
-    waiting_room: dist.ProcessGroup | None = None
+    n_here: int = 1  # processes on this machine
+    slow_group: dist.ProcessGroup | None = None
 
     @property
     def leads(self) -> bool:
+        """Return whether this is the first process."""
         return self.rank == 0
 
     def share(self, items: T) -> T:
-        """This process's share of a sequence: every `size`-th item."""
+        """Return this process's share of a sequence: every `size`-th item."""
         return items[self.rank :: self.size]  # type: ignore[index, no-any-return]
 
     def sum(self, *values: float) -> list[float]:
-        """The sums over all processes."""
+        """Return the sums over all processes."""
         return self._reduce(values, dist.ReduceOp.SUM)
 
     def any(self, *flags: bool) -> list[bool]:
-        """Which of these are true in at least one process."""
+        """Return which of these flags are true in at least one process."""
         return [value > 0 for value in self._reduce([float(flag) for flag in flags], dist.ReduceOp.MAX)]
 
     def from_leader(self, value: T) -> T:
-        """What the first process has."""
+        """Return the first process's value in all processes."""
         if self.size == 1:
             return value
         holder = [value]
@@ -65,18 +66,18 @@ class Workers:
         return holder[0]
 
     def gather(self, value: T) -> list[T]:
-        """What each process has."""
+        """Return the values of all processes, in all of them."""
         if self.size == 1:
             return [value]
         gathered: list[T | None] = [None] * self.size
-        dist.all_gather_object(gathered, value, self.waiting_room)  # some may be long in coming
+        dist.all_gather_object(gathered, value, self.slow_group)  # which has a long timeout
         return gathered  # type: ignore[return-value]
 
     @contextmanager
-    def agreeing(self) -> Iterator[None]:
-        """What goes wrong in one process within, goes wrong in all of them, by name. Nobody leaves before all are done.
+    def failing_together(self) -> Iterator[None]:
+        """Raise an error in all processes if the block raises one in any; wait for all of them at the end.
 
-        For what only some do, such as writing: those who wait for one that has gone might wait for ever.
+        Needed wherever only some processes can fail, such as writing: the others would wait for them for ever.
         """
         if self.size == 1:
             yield
@@ -94,8 +95,8 @@ class Workers:
         if fault is not None and rank == 0:
             raise fault
         raise TrainingError(
-            f"process {rank} on {host}: {message} (all processes must see run folder and texts: on many machines, "
-            "put them on a file system they share)"
+            f"process {rank} on {host}: {message} (all processes must see the run folder and the texts: with several "
+            "machines, put them on a shared file system)"
         )
 
     def _reduce(self, values: tuple[float, ...] | list[float], how: "dist.ReduceOp.RedOpType") -> list[float]:
@@ -108,7 +109,7 @@ class Workers:
 
 @contextmanager
 def all_workers() -> Iterator[Workers]:
-    """Meet the other processes `torchrun` started, if it did."""
+    """Connect to the other processes if `torchrun` started several."""
     size, rank = int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("RANK", 0))
     device = torch.device("cpu")
     if torch.cuda.is_available():
@@ -121,39 +122,39 @@ def all_workers() -> Iterator[Workers]:
     try:
         with _ending_with_parent(rank, size):
             _check_torchrun_lives()
-            _meet(rank, size, n_here, "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo")
-            waiting_room = dist.new_group(timeout=_PATIENCE, backend="gloo")
-        yield Workers(rank, size, device, n_here, waiting_room)
-    except RuntimeError as error:  # gloo has no kind of error of its own
+            _connect(rank, size, n_here, "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo")
+            slow_group = dist.new_group(timeout=_SLOW_TIMEOUT, backend="gloo")
+        yield Workers(rank, size, device, n_here, slow_group)
+    except RuntimeError as error:  # gloo has no error class of its own
         if not (isinstance(error, dist.DistError) or "gloo" in str(error)):
             raise
         raise TrainingError(
-            f"process {rank} of {size} has lost the others: {_peer_words(error)}. If none of them "
-            "says why, it was killed; resume, or let torchrun do it with --max-restarts"
+            f"process {rank} of {size} lost the connection to the others: {_peer_words(error)}. If none of them "
+            "reports an error, one was killed: resume the run, or let torchrun do that with --max-restarts"
         ) from error
     finally:
         if dist.is_initialized():
-            # A thread of gloo's may still hold the tensors of the last sum, and needs Python's lock to let go of them.
-            # Whoever frees the group meanwhile has that lock, and waits for the thread: both for ever.
-            time.sleep(_LET_GO)
+            # Avoid a deadlock: a gloo thread may still need the GIL to release the tensors of the last reduction, while
+            # destroy_process_group holds the GIL and waits for that thread.
+            time.sleep(_GLOO_RELEASE_SECONDS)
             dist.destroy_process_group()
 
 
 @contextmanager
 def _ending_with_parent(rank: int, size: int) -> Iterator[None]:
-    """Within, end this process when the one that started it is gone: the others would never come, and it would wait.
+    """Kill this process if its parent dies within the block: it would wait for the other processes for ever.
 
-    It waits inside PyTorch, where no signal handler and no exception reach it: hence the kill.
+    It waits inside PyTorch, where neither signal handlers nor exceptions can reach it; hence SIGKILL.
     """
     parent, met = os.getppid(), threading.Event()
 
     def watch() -> None:
-        while not met.wait(_PARENT_CHECK_SECONDS):
+        while not met.wait(_POLL_SECONDS):
             if os.getppid() != parent:
                 with suppress(OSError):
                     print(
-                        f"process {rank} of {size}: torchrun (process {parent}) is gone, so the others cannot be met; "
-                        "start again",
+                        f"process {rank} of {size}: torchrun (process {parent}) is gone, so this process cannot "
+                        "connect to the others; start again",
                         file=sys.stderr,
                         flush=True,
                     )
@@ -169,12 +170,12 @@ def _ending_with_parent(rank: int, size: int) -> Iterator[None]:
 
 
 def _check_torchrun_lives() -> None:
-    """Refuse to wait half an hour, as PyTorch does, for the address book of a torchrun that has ended.
+    """Check that torchrun's store answers; PyTorch itself would wait for half an hour.
 
     Raises:
-        TrainingError: nobody keeps it.
+        TrainingError: it does not, so torchrun has ended.
     """
-    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":  # one of the processes keeps it, once it is there
+    if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":  # the first process hosts the store
         return
     address = os.environ.get("MASTER_ADDR", ""), int(os.environ.get("MASTER_PORT", 0))
     deadline = time.monotonic() + _STORE_SECONDS
@@ -185,33 +186,33 @@ def _check_torchrun_lives() -> None:
         except OSError as error:
             if time.monotonic() > deadline:
                 raise TrainingError(
-                    f"torchrun does not answer at {address[0]}:{address[1]} ({error.strerror or error}): it has ended "
-                    "before its processes had met; start it again"
+                    f"torchrun does not answer at {address[0]}:{address[1]} ({error.strerror or error}): it ended "
+                    "before its processes were connected; start it again"
                 ) from None
-            time.sleep(_PARENT_CHECK_SECONDS)
+            time.sleep(_POLL_SECONDS)
 
 
-def _meet(rank: int, size: int, n_here: int, backend: str) -> None:
+def _connect(rank: int, size: int, n_here: int, backend: str) -> None:
     if n_here < size:
         dist.init_process_group(backend)
         return
-    # torchrun keeps its address book from one attempt to the next, with those in it that are dead by now
-    # (pytorch#135712), so each attempt gets pages of its own. Hosts count attempts each for itself: for several, there
-    # is a setting of torchrun's (docs/cluster.md).
+    # torchrun keeps its store from one attempt to the next, with entries of dead processes (pytorch#135712), so each
+    # attempt gets its own prefix. Hosts count attempts separately: with several, torchrun needs a setting instead
+    # (docs/cluster.md).
     store, _, _ = next(dist.rendezvous("env://", rank, size))  # type: ignore[attr-defined]
     attempt = dist.PrefixStore(f"attempt-{_restarts()}", store)  # type: ignore[attr-defined]
     dist.init_process_group(backend, store=attempt, rank=rank, world_size=size)
 
 
 def _peer_words(error: RuntimeError) -> str:
-    """Of a page about transports and their sources, what happened."""
+    """Return the gist of gloo's page-long error message."""
     text = str(error)
     found = next((words for words in ("Connection closed by peer", "Connection reset by peer") if words in text), None)
     return found or text.splitlines()[0]
 
 
 def is_restart() -> bool:
-    """Has `torchrun --max-restarts` started this command again on this host, after a process was lost?"""
+    """Return whether `torchrun --max-restarts` restarted this command on this host after losing a process."""
     return _restarts() > 0
 
 

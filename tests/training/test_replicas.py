@@ -1,12 +1,12 @@
-"""Threads that share a micro-batch."""
+"""Check threads that share a micro-batch."""
 
 import pytest
 import torch
 
 from heed.config import Config, TrainConfig
-from heed.training.batch_loss import BatchLoss
-from heed.training.lanes import Lanes, n_lanes
 from heed.training.learner import Learner
+from heed.training.batch_loss import BatchLoss
+from heed.training.replicas import ThreadReplicas, n_lanes
 from heed.training.step import train_step
 from heed.training.workers import Workers
 from heed.vocabulary import Vocabulary
@@ -57,7 +57,7 @@ def threads(request):
 
 @pytest.mark.parametrize("lanes", [1, 2, 3])
 def test_what_is_learnt_is_the_same_every_time(lanes, threads):
-    """Bit for bit, whichever lane is quicker."""
+    """Bit for bit, whichever lane is faster."""
     first, second = trained(lanes), trained(lanes)
     assert all(map(torch.equal, first, second))
     assert torch.get_num_threads() == threads
@@ -75,24 +75,24 @@ def test_lanes_have_the_weights_in_common():
         group: {name: tensor.clone() for name, tensor in tensors.items()} for group, tensors in made.state().items()
     }
     train_step(made, [batch_of(PAIRS)], batch_of(PAIRS).n_tokens, 1)
-    addresses = [[weight.data_ptr() for weight in loss.parameters()] for loss in made._lanes._losses]
+    addresses = [[weight.data_ptr() for weight in loss.parameters()] for loss in made._replicas._losses]
     assert addresses[0] == addresses[1]
     for name, tensor in made.state()["optimizer"].items():
         loaded["optimizer"][name] = torch.zeros_like(tensor)
-    made.load(loaded, "before")  # and after weights were read in
-    addresses = [[weight.data_ptr() for weight in loss.parameters()] for loss in made._lanes._losses]
+    made.load(loaded, "before")  # and after loading weights
+    addresses = [[weight.data_ptr() for weight in loss.parameters()] for loss in made._replicas._losses]
     assert addresses[0] == addresses[1]
 
 
 def test_a_fault_in_a_lane_is_raised():
-    lanes = Lanes(BatchLoss(learner(1).model, 0.1), 2)
+    replicas = ThreadReplicas(BatchLoss(learner(1).model, 0.1), 2)
 
     def work(loss, share):
         if 1 in share.pair_B:
             raise MemoryError("no more")
 
     with pytest.raises(MemoryError, match="no more"):
-        lanes.each(batch_of(PAIRS), work)
+        replicas.each(batch_of(PAIRS), work)
 
 
 def test_there_is_a_lane_for_each_thread_unless_the_config_says_otherwise():
@@ -108,5 +108,5 @@ def test_there_is_a_lane_for_each_thread_unless_the_config_says_otherwise():
     assert n_lanes(Config(train=TrainConfig(lanes=5)), ONE) == 5
     assert n_lanes(Config(train=TrainConfig(lanes=5)), Workers(0, 2, torch.device("cpu"))) == 1
     assert n_lanes(Config(train=TrainConfig(lanes=5, compile=True)), ONE) == 1
-    Lanes(BatchLoss(learner(1).model, 0.1), 3)
+    ThreadReplicas(BatchLoss(learner(1).model, 0.1), 3)
     assert torch.get_num_threads() == threads

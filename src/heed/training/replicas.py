@@ -1,7 +1,7 @@
-"""A micro-batch in lanes: threads of one process, each with a core and a share of the sentences (`heed.threads`).
+"""Share a micro-batch among lanes: threads with their own cores and a replica of the model each.
 
-The lanes share the weights; each has a gradient of its own. These are added up in the order of the
-lanes, so it does not matter which of them is quicker.
+The replicas share the weights, but each has its own gradient. Gradients are summed in the order of the lanes, so the
+result does not depend on which lane is faster.
 """
 
 import copy
@@ -19,24 +19,24 @@ from heed.training.workers import Workers
 
 R = TypeVar("R")
 
-
-_ENOUGH = 512  # tokens of a lane: with fewer, products are too small, and each lane's gradient costs as much as ever
+# With fewer tokens per lane, matrix products are too small to pay for one more gradient to sum.
+_MIN_LANE_TOKENS = 512
 
 
 def n_lanes(config: Config, workers: Workers) -> int:
-    """How many there will be: `train.lanes`, or one for each core while they have enough to do.
+    """Return the number of lanes: `train.lanes`, or one per core as long as each gets enough tokens.
 
-    One where PyTorch shares the work out itself.
+    It is 1 wherever PyTorch parallelises the work itself.
     """
     train = config.train
     if workers.size > 1 or workers.device.type != "cpu" or train.compile or train.precision != "float32":
         return 1
-    most = max(1, min(train.batch_tokens, train.micro_batch_tokens) // _ENOUGH)
+    most = max(1, min(train.batch_tokens, train.micro_batch_tokens) // _MIN_LANE_TOKENS)
     return train.lanes or min(torch.get_num_threads(), most)
 
 
-class Lanes:
-    """The lanes of a training."""
+class ThreadReplicas:
+    """Compute the gradients of a micro-batch in several threads, with one replica of the model each."""
 
     def __init__(self, loss: BatchLoss, n: int) -> None:
         self._losses = [loss, *(_sharing_weights(loss) for _ in range(n - 1))]
@@ -44,21 +44,22 @@ class Lanes:
         self._pool = thread_pool(n, max(1, torch.get_num_threads() // n))
 
     def each(self, batch: Batch, work: Callable[[BatchLoss, Batch], R]) -> list[R]:
-        """`work(loss, share)` of every lane that has a share of the batch."""
+        """Return `work(loss, share)` of every lane that gets a share of the batch."""
         return list(self._pool.map(work, self._losses, batch.shares(len(self._losses))))
 
     def zero_grad(self) -> None:
+        """Drop the gradients of all replicas but the first, which the optimizer drops."""
         for weights in self._weights[1:]:
             for weight in weights:
                 weight.grad = None
 
-    def add_up_gradients(self) -> None:
-        """The first lane's weights, which are those that change, get the sum. Each lane adds up some of them."""
-        list(self._pool.map(_add_up, zip(*self._weights, strict=True)))
+    def sum_gradients(self) -> None:
+        """Sum the gradients into the first replica, whose weights the optimizer updates; all threads take part."""
+        list(self._pool.map(_sum_into_first, zip(*self._weights, strict=True)))
 
 
-def _add_up(same: tuple[nn.Parameter, ...]) -> None:
-    """The gradients of a weight, in the order of the lanes."""
+def _sum_into_first(same: tuple[nn.Parameter, ...]) -> None:
+    """Sum the gradients of one weight into its first replica, in the order of the lanes."""
     first, *others = same
     for other in others:
         if other.grad is not None:
@@ -67,6 +68,7 @@ def _add_up(same: tuple[nn.Parameter, ...]) -> None:
 
 
 def _sharing_weights(loss: BatchLoss) -> BatchLoss:
+    """Return a copy of the module that shares its weights but not their gradients."""
     other = copy.deepcopy(loss)
     for own, its in zip(loss.parameters(), other.parameters(), strict=True):
         its.data = own.data

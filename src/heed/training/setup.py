@@ -1,6 +1,6 @@
-"""From text files to a run folder ready to train in: a vocabulary, the encoded corpus, validation pairs.
+"""Set up a run: learn the vocabulary, encode the corpus, read the validation pairs, create the run folder.
 
-The folder is there when all of it is: a beginning that was cut short is simply made again.
+The folder appears only once it is complete, so an interrupted set-up can simply be repeated.
 """
 
 from collections.abc import Callable
@@ -9,15 +9,16 @@ from pathlib import Path
 import numpy as np
 
 from heed.bar import counting
-from heed.config import Config, build_config
+from heed.config import Config
 from heed.data.corpus import ParallelText, evenly_spaced_lines
 from heed.data.prepare import prepare
 from heed.data.store import PairStore
-from heed.durable import checksum, new_folder_alone
+from heed.durable import checksum, new_locked_folder
 from heed.errors import CheckpointError, ConfigError, DataError
 from heed.evaluate.criterion import criterion, mean_words
 from heed.lock import FolderLock
 from heed.run import RunFolder
+from heed.settings import build_config
 from heed.text.tokenizer import Tokenizer
 from heed.training.memory import check_model_fits
 from heed.training.workers import Workers
@@ -26,12 +27,12 @@ from heed.wording import counted
 Pairs = list[tuple[str, str]]
 
 
-def make_run(config: Config, out: Path, workers: Workers, say: Callable[[str], None]) -> FolderLock:
-    """A new run folder with vocabulary and corpus, there whole or not at all; returns its lock, held.
+def create_run(config: Config, out: Path, workers: Workers, say: Callable[[str], None]) -> FolderLock:
+    """Create a complete run folder with vocabulary and corpus, or none at all; return its lock, held.
 
     Raises:
-        ConfigError, DataError, TokenizerError: and nothing is left behind.
-        CheckpointError: the folder exists already.
+        ConfigError, DataError, TokenizerError: wrong input; nothing is left behind.
+        CheckpointError: the folder already exists.
     """
     RunFolder.refuse_existing(out)
     if config.data.prepared:
@@ -46,14 +47,14 @@ def make_run(config: Config, out: Path, workers: Workers, say: Callable[[str], N
     else:
         raise ConfigError(
             "nothing to train on: give --source and --target (data.train_source, data.train_target), "
-            "or --data with a folder made by `heed prepare`"
+            "or --data with a folder created by `heed prepare`"
         )
     check_model_fits(config, tokenizer.vocabulary, workers)
     try:
-        with new_folder_alone(out) as (folder, lock):
-            RunFolder.refuse_existing(out)  # that was minutes ago
+        with new_locked_folder(out) as (folder, lock):
+            RunFolder.refuse_existing(out)  # again: learning the vocabulary may have taken minutes
             run = RunFolder.create(folder, config, tokenizer)
-            remake_corpus(run)
+            ensure_corpus(run)
             open_corpus(run)
     except OSError as error:
         raise CheckpointError(f"{out}: cannot be written ({error.strerror})") from error
@@ -61,21 +62,21 @@ def make_run(config: Config, out: Path, workers: Workers, say: Callable[[str], N
 
 
 def few_pairs(preset: str, n_pairs: int) -> str:
-    """Say so if there are too few pairs for the preset, and what to do; nothing if there are enough."""
+    """Return advice if there are too few pairs for the preset; "" if there are enough."""
     if n_pairs < 10_000:
         return (
-            f"only {counted(n_pairs, 'pair')}: expect the model to learn them by heart and little else.\n"
-            "Tens of thousands are a start, with --preset tiny or swift"
+            f"only {counted(n_pairs, 'pair')}: the model will memorise them and learn little else.\n"
+            "Start with tens of thousands, and --preset tiny or swift"
         )
     if preset in ("small", "base", "big") and n_pairs < 200_000:
-        return f"{n_pairs:,} pairs are few for {preset}: think of --preset tiny or swift"
+        return f"{n_pairs:,} pairs are few for {preset}: consider --preset tiny or swift"
     if preset in ("base", "big") and n_pairs < 1_000_000:
-        return f"{n_pairs:,} pairs are few for {preset}: think of --preset small"
+        return f"{n_pairs:,} pairs are few for {preset}: consider --preset small"
     return ""
 
 
-def remake_corpus(run: RunFolder) -> None:
-    """Encode the run's text, if that is not there. Checkpoints know its checksum: other text is found out."""
+def ensure_corpus(run: RunFolder) -> None:
+    """Encode the run's text unless that is done. Changed text is noticed: checkpoints hold its checksum."""
     data = run.config.data
     if run.data_path.exists() or data.prepared:
         return
@@ -85,35 +86,35 @@ def remake_corpus(run: RunFolder) -> None:
 
 
 def open_corpus(run: RunFolder) -> PairStore:
-    """The run's encoded corpus.
+    """Open the run's encoded corpus.
 
     Raises:
-        CheckpointError: the text is not the one the run was begun with.
-        DataError: nothing of it is fit for training.
+        CheckpointError: the text or the vocabulary has changed since the run started.
+        DataError: no pair can be trained on.
     """
     store = PairStore.open(run.data_path)
     if changed := store.changed_texts():
         raise CheckpointError(
-            f"{', '.join(changed)}: changed since {run.path} was begun with it; put back the old text to go on, "
-            "or begin a new run with the new one"
+            f"{', '.join(changed)}: changed since {run.path} started; restore the old text to resume, "
+            "or start a new run with the new text"
         )
     if store.tokenizer_checksum != checksum(run.tokenizer.model):
         raise CheckpointError(
             f"{run.path / 'tokenizer.model'}: not the vocabulary that {run.data_path} was encoded with; "
-            "put back the file that belongs to this run"
+            "restore the file that belongs to this run"
         )
-    limit = run.config.model.max_length + 1  # and the end symbol
+    limit = run.config.model.max_length + 1  # plus the end token
     if not np.any((store.source.lengths <= limit) & (store.target.lengths <= limit)):
         raise DataError(
-            f"{', '.join(text.path for text in store.texts)}: no pair is fit for training: "
-            f"{len(store.blank_lines):,} have a blank side, {len(store):,} are longer than {limit - 1} pieces "
+            f"{', '.join(text.path for text in store.texts)}: no pair can be trained on: "
+            f"{len(store.blank_lines):,} have a blank side, {len(store):,} are longer than {limit - 1} tokens "
             "(model.max_length)"
         )
     return store
 
 
 def read_validation(config: Config) -> Pairs:
-    """The validation pairs, blank ones apart."""
+    """Read the validation pairs, without those that have a blank side."""
     if not config.data.valid_source:
         return []
     text = ParallelText(config.data.valid_source, config.data.valid_target)
@@ -125,7 +126,7 @@ def read_validation(config: Config) -> Pairs:
 
 
 def _with_metric(config: Config, pairs: Pairs, say: Callable[[str], None]) -> Config:
-    """Settle what `train.metric = "auto"` means for these validation pairs, and say so."""
+    """Choose the metric if `train.metric` is "auto", and report the choice."""
     if config.train.metric != "auto":
         return config
     references = [target for _, target in pairs]
@@ -137,7 +138,7 @@ def _with_metric(config: Config, pairs: Pairs, say: Callable[[str], None]) -> Co
 
 
 def missing_validation(config: Config) -> str:
-    """Say which validation file is not there; "" if none is missing."""
+    """Say which validation file is missing; "" if none is."""
     for key in ("valid_source", "valid_target"):
         path = getattr(config.data, key)
         if path and not Path(path).exists():
@@ -145,17 +146,17 @@ def missing_validation(config: Config) -> str:
     return ""
 
 
-def read_own_validation(run: RunFolder) -> Pairs:
-    """The validation pairs of a run that goes on, whose names nobody has just typed.
+def read_run_validation(run: RunFolder) -> Pairs:
+    """Read the validation pairs of an existing run.
 
     Raises:
-        DataError: a file is missing, with the way out.
+        DataError: a file is missing. The message says how to fix its path, which comes from config.json.
     """
     if missing := missing_validation(run.config):
         where = run.path / "config.json"
         raise DataError(
-            f"{where}: {missing}. Relative names count from the folder you are in: go to the one the run was begun "
-            f'in; or, if the file has moved, change its name in {where} and delete the line "checksum" there'
+            f"{where}: {missing}. Relative paths start at the current folder: change to the folder the run was "
+            f'started in. If the file has moved, correct its path in {where} and delete the "checksum" line there'
         )
     return read_validation(run.config)
 
@@ -169,5 +170,5 @@ def _vocabulary(config: Config, text: ParallelText, n_pairs: int, say: Callable[
     how = config.text
     tokenizer = Tokenizer.learn(lines, how.vocab_size, how.character_coverage, how.unit, how.symbols.split())
     if len(tokenizer) < config.text.vocab_size:
-        say(f"the text has only {len(tokenizer):,} pieces; the vocabulary has as many")
+        say(f"the text yields only {len(tokenizer):,} pieces, so the vocabulary has that many")
     return tokenizer
