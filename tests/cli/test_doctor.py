@@ -98,10 +98,10 @@ def test_pairs_that_are_compared_are_both_shown(folder: Path) -> None:
     )
     done = run(*corpus(folder))
     assert done.code == 0, done.out
-    near = "  line 200:\n    here I am\n    Hier bin ich\n  beside line 5:\n    Here I am.\n    Hier bin ich.\n"
+    near = "  line 200:\n    here I am\n    Hier bin ich\n  compare line 5:\n    Here I am.\n    Hier bin ich.\n"
     one, other = ("line 3:\n    Save Tom.\n    Rette Tom!\n", "line 100:\n    Save Tom.\n    Rettet Tom!\n")
     assert near in done.out
-    assert f"  {one}  beside {other}  {other}  beside {one}" in done.out
+    assert f"  {one}  compare {other}  {other}  compare {one}" in done.out
     findings = {one["kind"]: one["examples"] for one in json.loads(run(*corpus(folder), "--json").out)["findings"]}
     places = {kind: [(one["line"], one["other"]["line"]) for one in findings[kind]] for kind in COMPARED}
     assert places == {"near-duplicate": [(200, 5)], "several-targets": [(3, 100), (100, 3)]}
@@ -134,7 +134,7 @@ def test_faults(spoilt: Path) -> None:
     assert f"{spoilt / 'train.en'}, line 15:\n" in done.out
     assert "\x1b" not in done.out and "\\x1b[31m" in done.out
     assert "  line 107:\n" in done.out
-    assert "5 of 1,500 pairs are at fault (mojibake, control, blank, copy, duplicate)." in done.lines
+    assert "5 of 1,500 pairs are faulty (mojibake, control, blank, copy, duplicate)." in done.lines
     assert command_named(done.out) == (
         f"heed doctor --source {spoilt / 'train.en'} --target {spoilt / 'train.de'} --fix clean"
     )
@@ -219,7 +219,7 @@ def test_tsv_packed(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "code", "message"),
     [
-        (["--keep", "dublicate"], 2, "--keep dublicate: no such finding; there are line-count, "),
+        (["--keep", "dublicate"], 2, "--keep dublicate: no such finding; choose from line-count, "),
         (["--keep", "line-count"], 2, "cannot be trained on"),
         (["--test-source", "x.en"], 2, "1 --test-source but 0 --test-target"),
         (["--test-source", "x.en", "--test-target", "x.de"], 1, "x.en: no such file"),

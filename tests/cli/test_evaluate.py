@@ -100,7 +100,7 @@ def test_pairs_over_the_limit_are_translated_but_not_in_the_perplexity(
     reference = write_lines(tmp_path / "r", ["d c b a", "b a " * 60, ""])
     assert evaluated(trained, "--source", source, "--reference", reference, "--json", "--resamples", 0) == 0
     out, err = capsys.readouterr()
-    assert err == "perplexity leaves out 1 pairs longer than the model's limit\n"
+    assert err == "perplexity: left out 1 pair longer than the model's limit\n"
     expected = perplexity_by_hand([trained.path], ["a b c d", ""], ["d c b a", ""])
     assert json.loads(out)["perplexity"] == pytest.approx(expected, rel=1e-4)
 
@@ -138,4 +138,4 @@ def test_files_that_do_not_belong_together(
 
 def test_standard_input_is_read_once(trained: Trained, capsys: pytest.CaptureFixture[str]) -> None:
     assert evaluated(trained, "--reference", "-") == 2
-    assert "can be read for one of the files only" in capsys.readouterr().err
+    assert "can be used for one of the files only" in capsys.readouterr().err

@@ -70,7 +70,7 @@ def test_nothing_is_written_over(trained: Trained, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (["--to", "huggingface", "--int8"], 2, "--int8 goes with --to ctranslate2 only"),
+        (["--to", "huggingface", "--int8"], 2, "--int8 needs --to ctranslate2"),
         (["--to", "huggingface", "--checkpoint", "none"], 1, 'no checkpoint "none"'),
         (["--to", "onnx"], 2, "invalid choice"),
     ],

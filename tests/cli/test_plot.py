@@ -195,7 +195,7 @@ def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
         done = heed("plot", *arguments)
         assert (done.code, done.out) == (code, ""), done.err
         assert message in done.err and "Traceback" not in done.err
-    assert f"{tmp_path / 'new'}/events.jsonl: not whole, left out: line 2" in heed("plot", tmp_path / "new", run).err
+    assert f"{tmp_path / 'new'}/events.jsonl: skipped damaged line 2" in heed("plot", tmp_path / "new", run).err
 
 
 def test_without_matplotlib_it_says_what_to_install(tmp_path: Path) -> None:

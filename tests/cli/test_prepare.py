@@ -41,7 +41,7 @@ def test_text_becomes_a_folder_with_vocabulary_and_ids(text: Path, tmp_path: Pat
     kept = [pair for pair in zip(*lines, strict=True) if pair[0].strip() and pair[1].strip()]
     n_pieces = [sum(len(processor.encode(line)) for line in side) for side in zip(*kept, strict=True)]
     assert done.lines[:2] == [
-        f"{N - 2:,} pairs, {n_pieces[0]:,} + {n_pieces[1]:,} pieces of a vocabulary of {processor.get_piece_size()}",
+        f"{N - 2:,} pairs, {n_pieces[0]:,} + {n_pieces[1]:,} tokens, vocabulary {processor.get_piece_size()}",
         "left out: 2 pairs with a blank side (lines 7, 10)",
     ]
     assert done.lines[-1] == f"next: heed train --data {tmp_path / 'data' / 'x'} --out runs/x"
@@ -65,16 +65,16 @@ def test_once_is_enough_and_another_corpus_is_refused(text: Path, tmp_path: Path
 
     again = prepared(text, out, *vocabulary)
     assert again.code == 0
-    assert again.lines[0] == f"nothing to do: {out} is this corpus already, and whole"
+    assert again.lines[0] == f"nothing to do: {out} holds this corpus already, undamaged"
     assert json.loads(prepared(text, out, *vocabulary, "--json").out)["made"] is False
     assert prepared(text, out, "--tokenizer", out / "tokenizer.model").code == 0
     os.utime(text / "train.en", ns=(1, 1))  # the same text by another clock
     assert prepared(text, out, *vocabulary).code == 0
 
     for more, complaint in (
-        (("--vocab-size", 410), "exists already, with a vocabulary that was learnt otherwise"),
-        (("--preset", "tiny"), "exists already, with a vocabulary that was learnt otherwise"),
-        ((*vocabulary, "--target", text / "train.en"), "exists already, of another text"),
+        (("--vocab-size", 410), "exists already, made with other vocabulary settings"),
+        (("--preset", "tiny"), "exists already, made with other vocabulary settings"),
+        ((*vocabulary, "--target", text / "train.en"), "exists already, made from another text"),
     ):
         done = prepared(text, out, *more)
         assert done.code == 1

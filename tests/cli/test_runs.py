@@ -103,7 +103,7 @@ def test_a_run_that_goes_on_is_no_longer_what_it_was(folder: Path, tmp_path: Pat
     one = listed(tmp_path)["run"]
     assert (one["state"], one["step"], one["last_activity"]) == ("died", 20, 5.0)
     assert len(one["damaged_lines"]) == 1  # type: ignore[arg-type]
-    assert "1 line is not whole" in heed("runs", tmp_path).out
+    assert "skipped 1 damaged line (" in heed("runs", tmp_path).out
 
 
 def test_the_table(folder: Path) -> None:

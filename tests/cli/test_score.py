@@ -161,12 +161,12 @@ def test_settings_reach_the_metrics(folder: Path, capsys: pytest.CaptureFixture[
 
 def test_files_of_unequal_length(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("short").write_bytes(b"eins\nzwei\n")
-    with pytest.raises(DataError, match="^short has 2 lines but reference has 3;"):
+    with pytest.raises(DataError, match="^short has 2 lines, but reference has 3;"):
         run("--hypotheses", "short", "--reference", "reference")
-    with pytest.raises(DataError, match="^good has 3 lines but short has 2;"):
+    with pytest.raises(DataError, match="^good has 3 lines, but short has 2;"):
         run("--hypotheses", "good", "--reference", "reference", "--baseline", "short")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"eins\n")))
-    with pytest.raises(DataError, match="^standard input has 1 lines but reference has 3;"):
+    with pytest.raises(DataError, match="^standard input has 1 line, but reference has 3;"):
         run("--reference", "reference")
 
 

@@ -204,7 +204,7 @@ def test_resuming_takes_no_other_settings(trained: Trained) -> None:
     for more in (["--set", "train.seed=5"], ["--set", "model.h=4"], ["--preset", "base"], ["--out", "x"]):
         done = heed("train", "--resume", trained.path, *more)
         assert done.code == 2
-        assert "--resume goes on with a run as it was begun; only train.max_steps" in done.err
+        assert "--resume keeps the run's own settings; only --set train.max_steps" in done.err
 
 
 # --- bad input --------------------------------------------------------------------------------------------
@@ -335,7 +335,7 @@ def vars_of(kind: type) -> list[str]:
 
 def test_json_is_for_settings_only(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "--json", "--out", "x"]) == 2
-    assert "--json goes with --settings" in capsys.readouterr().err
+    assert "--json needs --settings" in capsys.readouterr().err
 
 
 def test_nothing_to_train_on(tmp_path: Path) -> None:

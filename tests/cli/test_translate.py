@@ -294,7 +294,7 @@ def test_a_translation_without_an_end_is_told_of(
     found = [json.loads(line) for line in translated(tmp_path, trained.path, source, "--greedy", "--json")]
     without_end = [one["line"] for one in found if not one["finished"]]
     assert 0 < len(without_end) < 40
-    said = [f"line {number}: the translation reached its length limit without an end" for number in without_end]
+    said = [f"line {number}: the translation was cut at its length limit" for number in without_end]
     assert capsys.readouterr().err.splitlines() == said
 
 
@@ -344,7 +344,7 @@ def test_portions_change_nothing(
         options = ["--prefixes", write_lines(tmp_path / "prefixes", [line[:3] for line in letters(8, 8)])]
     found = []
     for size in (1000, 3, 1):
-        monkeypatch.setattr("heed.cli.translate._AT_ONCE", size)
+        monkeypatch.setattr("heed.cli.translate._LINES_PER_CHUNK", size)
         found.append([re.sub(r"-?\d+\.\d+", "", line) for line in translated(tmp_path, trained.path, source, *options)])
     assert found[0] == found[1] == found[2]
 
@@ -378,7 +378,9 @@ def refused(done: Done, *words: str, code: int = 1) -> None:
         assert word in done.err
 
 
-@pytest.mark.parametrize(("prefixes", "complaint"), [(["a"], "has 1 lines, the input has more"), (["a"] * 5, "has 5")])
+@pytest.mark.parametrize(
+    ("prefixes", "complaint"), [(["a"], "has 1 line, but the input has more"), (["a"] * 5, "has 5")]
+)
 def test_as_many_prefixes_as_lines(
     trained: Trained, tmp_path: Path, capsys: pytest.CaptureFixture[str], prefixes: list[str], complaint: str
 ) -> None:
@@ -440,12 +442,12 @@ def test_the_vocabulary_of_another_run(copy: Path, cache: Path, engine: str) -> 
         (["--sample", "--temperature", "1e-300"], 2, "--temperature must be from 0.001 to 1,000, not 1e-300"),
         (["--sample", "--top-k", "-1"], 2, "--top-k must be at least 1, or 0 for all, not -1"),
         (["--sample", "--top-p", "2"], 2, "--top-p must be above 0 and at most 1, not 2"),
-        (["--temperature", "0.5"], 2, "--temperature goes with --sample"),
-        (["--top-k", "5"], 2, "--top-k goes with --sample"),
-        (["--top-p", "0.5"], 2, "--top-p goes with --sample"),
-        (["--seed", "5"], 2, "--seed goes with --sample"),
-        (["--sample", "--greedy"], 2, "--sample draws at random, --greedy searches; give one of them"),
-        (["--sample", "--beam", "4"], 2, "--sample draws at random, --beam 4 searches; give one of them"),
+        (["--temperature", "0.5"], 2, "--temperature needs --sample"),
+        (["--top-k", "5"], 2, "--top-k needs --sample"),
+        (["--top-p", "0.5"], 2, "--top-p needs --sample"),
+        (["--seed", "5"], 2, "--seed needs --sample"),
+        (["--sample", "--greedy"], 2, "--sample replaces the search that --greedy asks for"),
+        (["--sample", "--beam", "4"], 2, "--sample replaces the search that --beam 4 asks for"),
         (["--output", "absent/folder/out"], 1, "absent/folder/out: there is no folder absent/folder"),
         (["--output", "."], 1, ".: is a folder"),
         (["--input", "absent"], 1, "absent: no such file"),
@@ -481,7 +483,7 @@ def test_what_is_read_is_not_written_over(trained: Trained, tmp_path: Path) -> N
     text.write_text("a b\n", encoding="utf-8")
     done = heed("translate", "--model", trained.path, "--input", text, "--output", tmp_path / "." / "in.txt")
     assert done.code == 2
-    assert "is a file that is being read" in done.err
+    assert "would overwrite an input file" in done.err
     done = heed("evaluate", "--model", trained.path, "--source", text, "--reference", text, "--output", text)
     assert done.code == 2
     assert text.read_text(encoding="utf-8") == "a b\n"
@@ -542,7 +544,7 @@ def test_a_failure_leaves_the_old_output(
 def test_a_failure_on_the_way_leaves_what_is_translated_beside_it(
     trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("heed.cli.translate._AT_ONCE", 1)
+    monkeypatch.setattr("heed.cli.translate._LINES_PER_CHUNK", 1)
     (tmp_path / "in").write_bytes(b"a b c d\n\ngr\xfcn\na b\n")
     for name, opened in (("out", open), ("out.gz", gzip.open)):
         out = tmp_path / name
@@ -550,7 +552,7 @@ def test_a_failure_on_the_way_leaves_what_is_translated_beside_it(
         files = ["--input", str(tmp_path / "in"), "--output", str(out)]
         assert main(["translate", "--model", str(trained.path), *files]) == 1
         said = capsys.readouterr().err.splitlines()
-        assert said[0] == f"2 lines translated before the error: {out}.part"
+        assert said[0] == f"2 lines translated before the error are in {out}.part"
         assert said[1].startswith(f"heed translate: {tmp_path / 'in'}, line 3: not UTF-8")
         assert out.read_bytes() == b"old\n"
         with opened(f"{out}.part", "rt") as part:
@@ -609,7 +611,7 @@ def test_what_is_read_is_not_written_over_under_its_other_name(trained: Trained,
     for streams, more in ((None, ["--input", part]), (part, [])):
         with open(streams or os.devnull, "rb") as given, started(*arguments, *more, stdin=given) as process:
             _, err = process.communicate(timeout=60)
-        assert process.returncode == 2 and b"is a file that is being read" in err
+        assert process.returncode == 2 and b"would overwrite an input file" in err
         assert part.read_text() == "a b\n"
 
 
@@ -644,7 +646,7 @@ def test_ctrl_c_says_how_far_it_came_and_where_it_is(trained: Trained, tmp_path:
     n = part.read_bytes().count(b"\n")
     assert 0 < n < 200_000 and out.read_bytes() == b"old\n"
     how_far = f"{n:,} of 200,000 lines" if by != "pipe" else "3 lines"
-    assert err.splitlines()[-1] == f"heed translate: stopped after {how_far}, which are in {part}"
+    assert err.splitlines()[-1] == f"heed translate: stopped after {how_far}, saved in {part}"
 
 
 # --- on a terminal ----------------------------------------------------------------------------------------
