@@ -116,7 +116,7 @@ def test_too_little_text_to_judge_languages_is_not_called_one_language(folder: P
         write_lines(folder / f"train.{language}", lines_of(folder / f"train.{language}")[:n])
     done = run(*corpus(folder))
     assert done.code == 0
-    assert "too little text to judge" in done.out and "look like one" not in done.out
+    assert "too little text to tell" in done.out and "look like the same" not in done.out
     assert "\n\n\n" not in done.out
 
 
@@ -126,7 +126,7 @@ def test_faults(spoilt: Path) -> None:
     table = done.out.split("\n\n")[1]
     for title, share, fix in (
         ("UTF-8 read as Latin-1 (Ã¼, â€™)", "0.07 %", "repaired"),
-        ("the same pair again", "0.07 %", "dropped"),
+        ("duplicate pair", "0.07 %", "dropped"),
     ):
         row = next(line for line in table.splitlines() if line.startswith(title))
         assert row.removeprefix(title).split() == ["1", *share.split(), fix]
@@ -193,7 +193,7 @@ def test_files_of_different_length(folder: Path) -> None:
     assert done.lines[-1].startswith("cannot be trained on as it is (line-count)")
     done = run(*corpus(folder), "--fix", folder / "clean")
     assert done.code == 1
-    assert "files of different length, which --fix does not mend by guessing" in done.err
+    assert "files of different length, which --fix cannot repair" in done.err
     assert not (folder / "clean").exists() or not any((folder / "clean").iterdir())
 
 

@@ -158,7 +158,7 @@ def on_a_terminal(*arguments: str, **environment: str) -> str:
 
 def test_errors_are_red_where_colours_are_shown() -> None:
     wrong = ("export", "--model", "m\x1b[5m", "--to", "huggingface", "--out", "/tmp")
-    said = "heed export: --out /tmp: exists already; give the name of a new folder"
+    said = "heed export: --out /tmp: exists already; name a new folder"
     assert on_a_terminal(*wrong) == f"\x1b[31m{said}\x1b[0m\r\n"
     assert on_a_terminal(*wrong, NO_COLOR="1") == on_a_terminal(*wrong, TERM="dumb") == f"{said}\r\n"
     assert run_heed(*wrong).err == f"{said}\n"

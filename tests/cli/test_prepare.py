@@ -103,7 +103,7 @@ def test_learning_from_some_of_the_lines(text: Path, tmp_path: Path) -> None:
     [
         (["--processes", 0], 2, "--processes 0: must be at least 1"),
         (["--learn-lines", -1], 2, "--learn-lines -1: must be at least 1"),
-        (["--tokenizer", "t", "--learn-lines", 5], 2, "--tokenizer that there is one already"),
+        (["--tokenizer", "t", "--learn-lines", 5], 2, "--learn-lines has no effect with --tokenizer"),
         (["--tokenizer", "t", "--vocab-size", 5], 2, "not allowed with argument"),
         (["--preset", "huge"], 2, "huge"),
         (["--vocab-size", 100], 2, "text.vocab_size = 100: must be at least 260"),

@@ -35,8 +35,8 @@ def configure(parser: Parser) -> None:
 
     train = kinds.add_parser("train", help="target tokens trained on per second")
     train.description = (
-        "Train a new model for a few updates, and compare its speed with the peak of this\n"
-        "machine's matrix products. Nothing is saved."
+        "Train a new model for a few updates, and compare its speed with this machine's\n"
+        "peak for matrix products. Nothing is saved."
     )
     train.epilog = (
         "examples:\n"

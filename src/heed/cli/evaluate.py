@@ -19,11 +19,11 @@ _LINES_PER_CHUNK = 500
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Translate --source and score the translations against --reference, as heed score\n"
-        "does: BLEU, chrF2, exact match, character and word error rate, and paperBLEU\n"
-        "with --target-language. Adds the model's perplexity on the reference (that of\n"
-        "the whole ensemble with several --model), per token and without label smoothing.\n"
-        "The signatures record how the translations were made."
+        "Translate --source, and score the translations against --reference as heed\n"
+        "score does: BLEU, chrF2, exact match, character and word error rate, and\n"
+        "paperBLEU with --target-language. Adds the perplexity of the model or ensemble\n"
+        "on the reference, per token and without label smoothing. The signatures record\n"
+        "how the translations were made."
     )
     parser.epilog = (
         "examples:\n"

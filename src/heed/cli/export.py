@@ -12,8 +12,8 @@ HELP = "write a trained model for other software: Hugging Face transformers, CTr
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Write a trained model to a folder that other software can load: as a Marian\n"
-        "model for Hugging Face `transformers`, or for CTranslate2. A model that the other\n"
-        "software cannot represent is refused, with the reason."
+        "model for Hugging Face `transformers`, or for CTranslate2. A model that the\n"
+        "other software cannot represent is refused, with the reason."
     )
     parser.epilog = (
         "examples:\n"

@@ -24,8 +24,8 @@ examples:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Score translations, one sentence per line, against references of the same lines.\n"
-        "Each score comes with its 95 % confidence interval and its signature:\n\n"
+        "Score translations, one sentence per line, against references of the same\n"
+        "lines. Each score comes with its 95 % confidence interval and its signature:\n\n"
         "  BLEU       sacreBLEU's, comparable with other papers\n"
         "  chrF2      character n-grams; better than BLEU for short lines\n"
         "  exact      percentage of lines that equal their reference\n"

@@ -18,9 +18,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Choose lines for validation and testing at random, and write three pairs of\n"
         "files to a new folder. Lines with the same source sentence (ignoring case,\n"
-        "spaces and punctuation) go to the same part, so that no test sentence is trained\n"
-        "on. Each line goes to exactly one part, in the original order. Pairs with a\n"
-        "blank side go to the training part."
+        "spaces and punctuation) go to the same part, so that no test sentence is\n"
+        "trained on. Each line goes to exactly one part, in the original order. Pairs\n"
+        "with a blank side go to the training part."
     )
     parser.epilog = EPILOG
     parser.add_argument("--source", required=True, metavar="FILE", help="text to translate from: plain, .gz, or .tsv")

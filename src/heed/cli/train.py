@@ -22,8 +22,8 @@ _SETTING_COLUMNS = 38  # for a setting and its value; its meaning follows
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Learn a vocabulary and a model from raw text. The run folder holds everything\n"
-        "needed to translate. Ctrl-C saves and stops; --resume then continues to the same\n"
-        "model as without the stop."
+        "needed to translate. Ctrl-C saves and stops; --resume continues, and ends with\n"
+        "the same model as without the stop."
     )
     parser.epilog = (
         "examples:\n"
