@@ -1,4 +1,4 @@
-"""`python -m heed` is `heed`."""
+"""Run the `heed` command as `python -m heed`."""
 
 import sys
 

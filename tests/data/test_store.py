@@ -13,7 +13,7 @@ import pytest
 
 from heed.data.batch import make_batch
 from heed.data.prepare import prepare
-from heed.data.store import BLOCK, PairStore
+from heed.data.store import BLOCK_BYTES, PairStore
 from heed.durable import MANIFEST, checksum, json_bytes, read_json, write_manifest
 from heed.errors import DataError, HeedError
 from heed.text.tokenizer import Tokenizer
@@ -58,7 +58,7 @@ def open_and_verify(folder: Path) -> None:
 
 def test_the_files_are_those_the_tests_damage(whole: Path) -> None:
     assert sorted(path.name for path in whole.iterdir()) == sorted(FILES)
-    assert (whole / "source.ids").stat().st_size > 2 * BLOCK
+    assert (whole / "source.ids").stat().st_size > 2 * BLOCK_BYTES
     open_and_verify(whole)
 
 
@@ -118,12 +118,10 @@ def test_a_run_s_own_corpus_is_made_again_with_its_vocabulary(copy: Path) -> Non
 
 def test_what_is_no_store_is_told_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(
-        DataError, match=r"not a prepared corpus, there is no manifest\.json in it; make one with: heed"
-    ):
+    with pytest.raises(DataError, match=r"not a prepared corpus \(it has no manifest\.json\); make one with: heed"):
         PairStore.open(tmp_path)
     for name in ("none", "file"):
-        with pytest.raises(DataError, match="no such folder; give one made by `heed prepare`"):
+        with pytest.raises(DataError, match="no such folder; name one made by `heed prepare`"):
             PairStore.open(tmp_path / name)
 
 
@@ -147,10 +145,10 @@ def test_opening_reads_no_ids_and_a_batch_only_its_own(copy: Path) -> None:
 
 def test_damage_in_the_middle_of_a_long_sentence_is_found(tmp_path: Path, words: Tokenizer) -> None:
     """Its first and last blocks may be known to be whole."""
-    text = write_pair(tmp_path, ["one", "one " * BLOCK, "two"], ["x", "y", "z"])
+    text = write_pair(tmp_path, ["one", "one " * BLOCK_BYTES, "two"], ["x", "y", "z"])
     folder = prepare(text, words, tmp_path / "store").folder
     store = PairStore.open(folder)
-    flip(folder / "source.ids", BLOCK + 5, 0)
+    flip(folder / "source.ids", BLOCK_BYTES + 5, 0)
     make_batch(store, [0, 2])  # the first and the last block
     with pytest.raises(DataError, match=r"source\.ids: "):
         make_batch(store, [1])
@@ -262,7 +260,7 @@ def rewrite(folder: Path, name: str, array: "np.ndarray[Any, Any]") -> None:
     """Put other numbers into a file and make the checksums right."""
     content = array.tobytes()
     (folder / name).write_bytes(content)
-    sums = [checksum(content[at : at + BLOCK]) for at in range(0, len(content), BLOCK)]
+    sums = [checksum(content[at : at + BLOCK_BYTES]) for at in range(0, len(content), BLOCK_BYTES)]
     manifest = read_json(folder / MANIFEST)
     manifest["files"][name] = {"size": len(content), "blocks": sums}
     write_manifest(folder, manifest)

@@ -173,7 +173,7 @@ def test_a_vocabulary_below_the_bytes_is_refused(vocab_size: int) -> None:
 def test_a_vocabulary_below_the_characters_is_refused_with_the_least_that_works() -> None:
     # 3 special symbols, 256 bytes, the space mark, and 52 letters.
     with pytest.raises(
-        TokenizerError, match=r"vocabulary of 270 is too small .*: .* are 312\. Set text\.vocab_size to 312"
+        TokenizerError, match=r"vocabulary of 270 is too small .*: .* take 312\. Set text\.vocab_size to 312"
     ):
         Tokenizer.learn([string.ascii_letters], 270)
     assert len(Tokenizer.learn([string.ascii_letters], 312)) == 312

@@ -39,13 +39,13 @@ def at_once(encoder: LineEncoder, lines: list[str]) -> tuple[list[int], list[int
 @given(st.lists(LINES, min_size=1, max_size=4))
 def test_blocks_of_lines_are_encoded_as_line_by_line(tokenizer: Tokenizer, blocks: list[list[str]]) -> None:
     assert tokenizer.splits_at_spaces
-    encoder = LineEncoder(tokenizer, most_words=20)  # which is soon too many, and forgotten
+    encoder = LineEncoder(tokenizer, max_words=20)  # which is soon too many, and forgotten
     for lines in blocks:
         assert at_once(encoder, lines) == by_line(tokenizer, lines)
 
 
 def test_real_text(tokenizer: Tokenizer, data_dir: Path) -> None:
-    encoder = LineEncoder(tokenizer, most_words=3_000)
+    encoder = LineEncoder(tokenizer, max_words=3_000)
     for name in ("newstest/newstest2013.de", "newstest/newstest2013.en"):
         lines = (data_dir / name).read_text(encoding="utf-8").split("\n")[:-1]
         for begin in range(0, len(lines), 500):
@@ -53,7 +53,7 @@ def test_real_text(tokenizer: Tokenizer, data_dir: Path) -> None:
 
 
 def test_a_page_without_a_space_is_not_kept_in_mind(tokenizer: Tokenizer) -> None:
-    encoder = LineEncoder(tokenizer, most_words=100)
+    encoder = LineEncoder(tokenizer, max_words=100)
     for letter in "abcdef":
         assert at_once(encoder, [letter * 5_000, "fox"]) == by_line(tokenizer, [letter * 5_000, "fox"])
     assert len(encoder._table._ids) < 12_000  # not 6 x 5,000
