@@ -187,7 +187,7 @@ def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "events.jsonl").write_text('{"event": "start", "step": 0}\n{"event": "st')
     for arguments, code, message in (
-        ([tmp_path], 1, f"{tmp_path}: no events.jsonl in it"),
+        ([tmp_path], 1, f"{tmp_path}: has no events.jsonl"),
         ([tmp_path / "new"], 1, "nothing to draw yet"),
         ([run, "--out", "curves.gif"], 2, "--out curves.gif: the name must end in .png, .svg or .pdf"),
         ([run, "--out", tmp_path / "nowhere" / "c.png"], 1, "No such file or directory"),

@@ -88,9 +88,9 @@ def test_same_seed_same_p(made_up: MadeUp) -> None:
 
 
 def test_unequal_numbers_of_lines() -> None:
-    with pytest.raises(DataError, match="^1 hypotheses but 2 references"):
+    with pytest.raises(DataError, match="^1 hypotheses, but 2 references"):
         compare(Bleu(), ["a", "b"], ["a"], ["a", "b"])
-    with pytest.raises(DataError, match="^3 hypotheses but 2 references"):
+    with pytest.raises(DataError, match="^3 hypotheses, but 2 references"):
         compare(Bleu(), ["a", "b", "c"], ["a", "b"], ["a", "b"])
 
 

@@ -32,5 +32,5 @@ def test_environment_is_left_as_it_was_after_an_error(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("seed", [0, -1])
 def test_seed_that_sacrebleu_would_not_keep(seed: int) -> None:
-    with pytest.raises(ConfigError, match=f"must be 1 or more, not {seed}"):
+    with pytest.raises(ConfigError, match=f"must be at least 1, not {seed}"):
         score(Bleu(), *TEXT, seed=seed)
