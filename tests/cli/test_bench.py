@@ -118,7 +118,7 @@ def test_translating(trained: Trained, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("module_cache")
-def test_torch_keeps_its_threads_beside_ctranslate2(trained: Trained) -> None:
+def test_ctranslate2_does_not_change_the_threads_of_torch(trained: Trained) -> None:
     """CTranslate2 sets the number for the whole process, and torch would be measured with one."""
     before = torch.get_num_threads()
     try:
@@ -183,7 +183,7 @@ def test_percentiles_and_rates() -> None:
         (["translate", "--model", "absent"], 1, "absent: no such run folder"),
     ],
 )
-def test_requests_that_cannot_be(
+def test_invalid_options_are_refused(
     arguments: list[str], code: int, complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["bench", *arguments]) == code
@@ -191,6 +191,6 @@ def test_requests_that_cannot_be(
     assert out == "" and err.startswith("heed bench: ") and complaint in err
 
 
-def test_what_to_measure_must_be_said() -> None:
+def test_bench_needs_a_command() -> None:
     done = heed("bench")
     assert done.code == 2 and "train|translate|prepare" in done.err

@@ -55,7 +55,7 @@ if any(word.endswith("/broken") for word in sys.argv):
 """
 
 
-def test_a_training_that_resumes_as_another_is_found_out(train_arguments: list[object], tmp_path: Path) -> None:
+def test_a_resume_that_diverges_is_detected(train_arguments: list[object], tmp_path: Path) -> None:
     """Sabotaged: in the second run another dropout is drawn."""
     (tmp_path / "sitecustomize.py").write_text(SABOTAGE, encoding="utf-8")
     words = [*train_arguments[1:], *SETTINGS, "--steps", 4, "--kills", 1, "--folder", tmp_path / "check"]
@@ -73,7 +73,7 @@ def test_a_training_that_resumes_as_another_is_found_out(train_arguments: list[o
 
 
 @pytest.mark.slow
-def test_without_data_the_built_in_corpus_and_no_folder_left(tmp_path: Path) -> None:
+def test_without_data_it_uses_the_built_in_corpus_and_leaves_no_folder(tmp_path: Path) -> None:
     done = subprocess.run(
         [COMMAND, "check-resume", "--steps", "4", "--kills", "1", *SETTINGS, "--set", "text.vocab_size=500"],
         env={**ENVIRONMENT, "TMPDIR": str(tmp_path)},
@@ -103,7 +103,7 @@ def test_ctrl_c_leaves_no_process_behind(train_arguments: list[object], tmp_path
     assert events.read_bytes() == told
 
 
-def test_killed_it_takes_its_training_along(train_arguments: list[object], tmp_path: Path) -> None:
+def test_the_training_dies_with_its_parent(train_arguments: list[object], tmp_path: Path) -> None:
     words = [*train_arguments[1:], *SETTINGS, "--steps", 100000, "--folder", tmp_path / "check"]
     process = started("check-resume", *words)
     run = tmp_path / "check" / "straight"
@@ -133,7 +133,7 @@ def test_killed_it_takes_its_training_along(train_arguments: list[object], tmp_p
         (["--set", "train.stepps=5"], 1, 'unknown key "train.stepps"'),
     ],
 )
-def test_what_cannot_be_checked(words: list[str], code: int, complaint: str, tmp_path: Path) -> None:
+def test_invalid_options_are_refused(words: list[str], code: int, complaint: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = heed("check-resume", *(word.format(here=tmp_path) for word in words))
     assert done.code == code

@@ -37,7 +37,7 @@ def interrupt_at_step(run: Path, step: int) -> threading.Thread:
     return thread
 
 
-def test_an_interrupted_demo_is_taken_up_and_ends_as_any_other(
+def test_an_interrupted_demo_is_resumed_and_finishes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The whole demo, on less of its text and with a small model."""

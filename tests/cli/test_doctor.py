@@ -69,7 +69,7 @@ def command_named(out: str) -> str:
     return " ".join(out.rsplit("Next:\n", 1)[1].replace("\\\n", " ").split())
 
 
-def test_what_comes_next_fits_80_columns_and_can_be_run(folder: Path) -> None:
+def test_the_next_command_fits_80_columns_and_can_be_run(folder: Path) -> None:
     names = [folder / f"everyday-sentences.{language}" for language in ("en", "de")]
     for name, language in zip(names, ("en", "de"), strict=True):
         (folder / f"train.{language}").rename(name)
@@ -197,7 +197,7 @@ def test_files_of_different_length(folder: Path) -> None:
     assert not (folder / "clean").exists() or not any((folder / "clean").iterdir())
 
 
-def test_what_the_test_shares(folder: Path) -> None:
+def test_overlap_with_the_test_text(folder: Path) -> None:
     change(folder / "train.en", line40=lines_of(folder / "test.en")[3])
     change(folder / "train.de", line40=lines_of(folder / "test.de")[3])
     done = run(*corpus(folder), *held_out(folder))
@@ -206,7 +206,7 @@ def test_what_the_test_shares(folder: Path) -> None:
     assert run(*corpus(folder)).code == 0  # without the test nothing is wrong
 
 
-def test_tsv_packed(folder: Path) -> None:
+def test_compressed_tsv(folder: Path) -> None:
     rows = [
         "\t".join(pair) for pair in zip(*(lines_of(folder / f"train.{side}") for side in ("en", "de")), strict=True)
     ]
@@ -232,7 +232,7 @@ def test_wrong_usage(more: list[str], code: int, message: str, folder: Path) -> 
     assert message in done.err and "Traceback" not in done.err
 
 
-def test_one_file_alone(folder: Path) -> None:
+def test_a_source_without_a_target_is_refused(folder: Path) -> None:
     done = run("doctor", "--source", folder / "train.en")
     assert done.code == 2 and "has no translation" in done.err
     assert run("doctor", "--source", "-", "--target", folder / "train.de").code == 1

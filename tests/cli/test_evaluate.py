@@ -56,7 +56,7 @@ def test_scores_with_signatures_and_perplexity(trained: Trained, corpus: Path, t
     assert found["perplexity"] == pytest.approx(perplexity_by_hand([trained.path], sources, references), rel=1e-4)
 
 
-def test_lines_for_people_and_a_reference_from_standard_input(trained: Trained, corpus: Path) -> None:
+def test_plain_lines_and_a_reference_from_standard_input(trained: Trained, corpus: Path) -> None:
     options = ["--source", str(corpus / "valid.src"), "--reference", "-", "--baseline", str(corpus / "valid.src")]
     done = heed("evaluate", "--model", trained.path, *options, given=(corpus / "valid.tgt").read_bytes())
     assert done.code == 0, done.err
@@ -67,7 +67,7 @@ def test_lines_for_people_and_a_reference_from_standard_input(trained: Trained, 
     assert re.search(r"^perplexity = \d+\.\d{4}$", done.out, re.MULTILINE)
 
 
-def test_on_a_terminal_there_is_a_table(trained: Trained, corpus: Path) -> None:
+def test_a_terminal_shows_a_table(trained: Trained, corpus: Path) -> None:
     options = ["--source", corpus / "valid.src", "--reference", corpus / "valid.tgt", "--resamples", 100]
     shown = on_a_terminal("evaluate", "--model", trained.path, *options)
     assert max(map(len, shown)) <= 80
@@ -121,7 +121,7 @@ def test_pairs_over_the_limit_are_translated_but_not_in_the_perplexity(
         ([], [], "s: is empty"),
     ],
 )
-def test_files_that_do_not_belong_together(
+def test_files_of_different_length_are_refused(
     trained: Trained,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

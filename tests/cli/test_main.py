@@ -79,7 +79,7 @@ def test_every_verb_has_its_file() -> None:
     }
 
 
-def test_the_command_and_the_module_are_one() -> None:
+def test_the_command_and_the_module_are_the_same() -> None:
     assert run_heed("--version").out == f"heed {heed.__version__}\n"
     done = subprocess.run([sys.executable, "-m", "heed", "--version"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, f"heed {heed.__version__}\n")
@@ -116,7 +116,7 @@ def test_the_command_and_the_module_are_one() -> None:
         ("translate --model x --beam y", "heed translate: argument --beam: invalid int value: 'y'"),
     ],
 )
-def test_wrong_usage_names_the_verb_and_what_was_meant(
+def test_wrong_usage_names_the_command_and_a_correction(
     command: str, complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(command.split()) == 2
@@ -164,7 +164,7 @@ def test_errors_are_red_where_colours_are_shown() -> None:
     assert run_heed(*wrong).err == f"{said}\n"
 
 
-def test_what_a_terminal_would_act_on_is_spelt_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--source", "a\x1b[5m\x9b\x07", "--target", "b"]) == 1
     assert capsys.readouterr().err.startswith("heed doctor: a\\x1b[5m\\x9b\\x07: no such file")
 
@@ -186,7 +186,7 @@ def test_a_file_that_cannot_be_written_is_named(
     assert capsys.readouterr().err == f"heed score: {tmp_path / 'absent' / 'out'}: No such file or directory\n"
 
 
-def test_a_terminal_without_the_characters_gets_their_numbers(tmp_path: Path) -> None:
+def test_characters_the_terminal_lacks_are_escaped(tmp_path: Path) -> None:
     for name in ("a.en", "a.de"):
         (tmp_path / name).write_text("über\n" * 5, encoding="utf-8")
     done = subprocess.run(

@@ -47,7 +47,7 @@ def plotted(*arguments: object, encoding: str = "utf-8", columns: int = 80) -> s
 
 @pytest.mark.parametrize("columns", [40, 80, 131])
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii", "latin-1"])
-def test_it_keeps_to_the_width_and_to_what_can_be_shown(tmp_path: Path, encoding: str, columns: int) -> None:
+def test_plots_fit_the_width_and_the_encoding(tmp_path: Path, encoding: str, columns: int) -> None:
     text = plotted(make_run(tmp_path / "x"), make_run(tmp_path / "ü"), encoding=encoding, columns=columns)
     for lines in list(panels(text).values())[:-1]:
         assert columns - 1 <= max(map(len, lines)) <= columns
@@ -104,7 +104,7 @@ def test_validation_perplexity_is_marks_only_and_bleu_a_line(tmp_path: Path) -> 
     assert any(re.fullmatch(r"[ \d]*[|+]a\.+a", row) for row in found["Validation BLEU"])
 
 
-def test_perplexity_over_decades_stands_on_a_logarithmic_axis(tmp_path: Path) -> None:
+def test_perplexity_over_decades_has_a_logarithmic_axis(tmp_path: Path) -> None:
     """From 50 to 5: equal ratios are equal distances, so 20 lies as far below 50 as 4 rows of 10, nearly."""
     text = plotted(make_run(tmp_path / "x"), encoding="ascii")
     rows = panels(text)["Perplexity"][:-2]
@@ -182,7 +182,7 @@ def test_figures_of_other_kinds(tmp_path: Path) -> None:
     assert (tmp_path / "curves.pdf").read_bytes().startswith(b"%PDF-")
 
 
-def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
+def test_errors_say_what_cannot_be_drawn(tmp_path: Path) -> None:
     run = make_run(tmp_path / "x")
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "events.jsonl").write_text('{"event": "start", "step": 0}\n{"event": "st')

@@ -58,7 +58,7 @@ def test_json(text: Path, tmp_path: Path) -> None:
     assert found["made"] is True and found["pairs_per_second"] > 0
 
 
-def test_once_is_enough_and_another_corpus_is_refused(text: Path, tmp_path: Path) -> None:
+def test_preparing_again_does_nothing_and_another_corpus_is_refused(text: Path, tmp_path: Path) -> None:
     out, vocabulary = tmp_path / "x", ("--vocab-size", 400)
     assert prepared(text, out, *vocabulary).code == 0
     before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in out.iterdir()}
@@ -84,7 +84,7 @@ def test_once_is_enough_and_another_corpus_is_refused(text: Path, tmp_path: Path
     assert {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in out.iterdir()} == before
 
 
-def test_a_given_vocabulary_is_taken_as_it_is(text: Path, tmp_path: Path) -> None:
+def test_a_given_vocabulary_is_used_unchanged(text: Path, tmp_path: Path) -> None:
     assert prepared(text, tmp_path / "one", "--vocab-size", 350).code == 0
     done = prepared(text, tmp_path / "two", "--tokenizer", tmp_path / "one" / "tokenizer.model")
     assert (done.code, done.err) == (0, "")
@@ -110,7 +110,9 @@ def test_learning_from_some_of_the_lines(text: Path, tmp_path: Path) -> None:
         (["--tokenizer", "missing.model"], 1, "missing.model: no such sentencepiece model"),
     ],
 )
-def test_wrong_wishes(text: Path, tmp_path: Path, arguments: list[object], code: int, complaint: str) -> None:
+def test_invalid_options_are_refused(
+    text: Path, tmp_path: Path, arguments: list[object], code: int, complaint: str
+) -> None:
     done = prepared(text, tmp_path / "x", *arguments)
     assert done.code == code
     assert complaint in done.err

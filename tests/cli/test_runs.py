@@ -88,14 +88,14 @@ def test_every_state_and_its_numbers(folder: Path) -> None:
     assert stopped["max_steps"] == 100_000
 
 
-def test_a_run_is_running_while_somebody_holds_its_lock(folder: Path) -> None:
+def test_a_run_is_running_while_its_lock_is_held(folder: Path) -> None:
     run = folder / "a" / "b" / "died"
     with FolderLock.acquire(run):
         assert listed(run)["died"]["state"] == "running"
     assert listed(run)["died"]["state"] == "died"
 
 
-def test_a_run_that_goes_on_is_no_longer_what_it_was(folder: Path, tmp_path: Path) -> None:
+def test_a_resumed_run_has_a_new_state(folder: Path, tmp_path: Path) -> None:
     """The last word counts, and steps done over count once."""
     shutil.copytree(folder / "finished", tmp_path / "run")
     with open(tmp_path / "run" / "events.jsonl", "a", encoding="utf-8") as events:

@@ -58,7 +58,7 @@ def test_the_number_comes_before_the_signature(folder: Path, capsys: pytest.Capt
     assert exact.startswith("exact = 66.67 ") and wer.startswith("WER = 5.56 ") and cer.startswith("CER = 6.25 ")
 
 
-def test_on_a_terminal_there_is_a_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_terminal_shows_a_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = ["--hypotheses", "good", "--reference", "reference", "--baseline", "poor", "--target-language", "de"]
     shown = on_a_terminal("score", *files)
     assert max(map(len, shown)) <= 80
@@ -188,7 +188,7 @@ def test_standard_input_only_once(folder: Path) -> None:
         run("--hypotheses", "good", "--reference", "-", "--baseline", "-")
 
 
-def test_impossible_settings(folder: Path) -> None:
+def test_invalid_settings_are_refused(folder: Path) -> None:
     files = ["--hypotheses", "good", "--reference", "reference"]
     with pytest.raises(ConfigError, match='language "xx"'):
         run(*files, "--target-language", "xx")

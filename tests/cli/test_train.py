@@ -251,7 +251,7 @@ def test_validation_files_are_checked_before_training_begins(files: Path, corpus
     assert not (files / "run").exists()
 
 
-def test_settings_that_cannot_be(files: Path) -> None:
+def test_invalid_settings_are_refused(files: Path) -> None:
     """All of them at once, with what was probably meant."""
     (files / "x.toml").write_text('[train]\nwarmup_step = 5\n[model]\nd_model = "wide"\n', encoding="utf-8")
     done = heed("train", files / "x.toml", "--out", files / "run", "--set", "decode.beams=2")
@@ -274,7 +274,7 @@ def test_settings_that_cannot_be(files: Path) -> None:
         (["--source", "a", "--valid-target", "b", "--out", "x"], "data.valid_source, is missing"),
     ],
 )
-def test_usage_that_cannot_be(arguments: list[str], complaint: str) -> None:
+def test_invalid_usage_is_refused(arguments: list[str], complaint: str) -> None:
     refused(heed("train", *arguments), 2, complaint)
 
 
@@ -287,7 +287,7 @@ def test_usage_that_cannot_be(arguments: list[str], complaint: str) -> None:
         ("x.toml", "[text]\ncharacter_coverage = 0.9\n", "text.character_coverage = 0.9: must be at least 0.98"),
     ],
 )
-def test_config_files_that_cannot_be(
+def test_invalid_config_files_are_refused(
     tmp_path: Path, name: str, content: str, complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
@@ -353,11 +353,11 @@ def test_a_run_folder_that_exists_is_refused_with_the_two_ways_on(
     assert {file: file.read_bytes() for file in trained.path.rglob("*") if file.is_file()} == before
 
 
-def test_resuming_what_is_not_there(tmp_path: Path) -> None:
+def test_resuming_a_missing_run_is_refused(tmp_path: Path) -> None:
     refused(heed("train", "--resume", tmp_path / "absent"), 1, f"{tmp_path}/absent: no such run folder")
 
 
-def test_what_is_left_out_is_said(tmp_path: Path) -> None:
+def test_left_out_pairs_are_reported(tmp_path: Path) -> None:
     """Blank lines, over-long sentences, and validation pairs that stand in the training text; from .tsv.gz."""
     train = letters(5, 100)
     pairs = [f"{line}\t{line[::-1]}" for line in train]

@@ -66,7 +66,7 @@ def content(folder: Path) -> dict[str, tuple[int, str]]:
     }
 
 
-def test_where_amx_fails_it_is_left_out_and_that_is_said(
+def test_broken_amx_is_disabled_with_a_message(
     train_arguments: list[object], broken: dict[str, str], tmp_path: Path
 ) -> None:
     done = train(*train_arguments, *BFLOAT16, "--out", tmp_path / "run", preloaded=broken["amx"])
@@ -80,7 +80,7 @@ def test_where_amx_fails_it_is_left_out_and_that_is_said(
     assert content(tmp_path / "run") == before
 
 
-def test_where_nothing_helps_it_is_refused_before_there_is_a_folder(
+def test_broken_bfloat16_is_refused_before_a_folder_is_made(
     train_arguments: list[object], broken: dict[str, str], tmp_path: Path
 ) -> None:
     done = train(*train_arguments, *BFLOAT16, "--out", tmp_path / "run", preloaded=broken["all"])

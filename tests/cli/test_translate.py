@@ -287,7 +287,7 @@ def test_several_samples_of_a_line(trained: Trained, source: Path, tmp_path: Pat
     assert translated(tmp_path, trained.path, source, "--sample", "--n-best", 3) == done.lines[:3]
 
 
-def test_a_translation_without_an_end_is_told_of(
+def test_a_translation_cut_at_the_length_limit_is_reported(
     trained: Trained, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_lines(source, letters(11, 40))
@@ -336,7 +336,7 @@ def test_search_ends_only_when_no_hypothesis_can_win(trained: Trained, alpha: fl
 
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("options", [["--sample", "--json"], ["--n-best", 2], ["--prefixes"]])
-def test_portions_change_nothing(
+def test_the_size_of_chunks_changes_nothing(
     trained: Trained, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[object]
 ) -> None:
     """Line numbers, random streams and prefixes go on from one portion to the next."""
@@ -453,7 +453,7 @@ def test_the_vocabulary_of_another_run(copy: Path, cache: Path, engine: str) -> 
         (["--input", "absent"], 1, "absent: no such file"),
     ],
 )
-def test_requests_that_cannot_be_carried_out(
+def test_invalid_options_are_refused(
     trained: Trained,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -470,7 +470,7 @@ def test_requests_that_cannot_be_carried_out(
     assert err.startswith("heed translate: ") and complaint in err
 
 
-def test_different_vocabularies_cannot_vote(trained: Trained, copy: Path, source: Path) -> None:
+def test_an_ensemble_needs_one_vocabulary(trained: Trained, copy: Path, source: Path) -> None:
     from heed.text.tokenizer import Tokenizer
 
     (copy / "tokenizer.model").write_bytes(Tokenizer.learn(["v w x y z"] * 9, 300).model)
@@ -478,7 +478,7 @@ def test_different_vocabularies_cannot_vote(trained: Trained, copy: Path, source
     refused(done, f"{trained.path} and {copy} have different vocabularies and cannot vote together")
 
 
-def test_what_is_read_is_not_written_over(trained: Trained, tmp_path: Path) -> None:
+def test_input_files_are_not_overwritten(trained: Trained, tmp_path: Path) -> None:
     text = tmp_path / "in.txt"
     text.write_text("a b\n", encoding="utf-8")
     done = heed("translate", "--model", trained.path, "--input", text, "--output", tmp_path / "." / "in.txt")
@@ -489,7 +489,9 @@ def test_what_is_read_is_not_written_over(trained: Trained, tmp_path: Path) -> N
     assert text.read_text(encoding="utf-8") == "a b\n"
 
 
-def test_evaluation_refuses_the_same(trained: Trained, source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_evaluate_does_not_overwrite_its_input(
+    trained: Trained, source: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     files = ["--source", str(source), "--reference", str(source)]
     assert main(["evaluate", "--model", str(trained.path), *files, "--beam", "0"]) == 2
     assert capsys.readouterr().err == "heed evaluate: --beam must be from 1 to 1,000, not 0\n"
@@ -541,7 +543,7 @@ def test_a_failure_leaves_the_old_output(
     assert sorted(os.listdir()) == before
 
 
-def test_a_failure_on_the_way_leaves_what_is_translated_beside_it(
+def test_a_failure_leaves_the_translated_lines_in_a_part_file(
     trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("heed.cli.translate._LINES_PER_CHUNK", 1)
@@ -605,7 +607,7 @@ def test_devices_and_pipes_are_written_to_directly(trained: Trained, source: Pat
     assert log.read_text().split("\n")[:-1] == ["old", *plain, *plain]
 
 
-def test_what_is_read_is_not_written_over_under_its_other_name(trained: Trained, tmp_path: Path) -> None:
+def test_input_files_are_not_overwritten_through_links(trained: Trained, tmp_path: Path) -> None:
     part = write_lines(tmp_path / "x.part", ["a b"])
     arguments = ["translate", "--model", trained.path, "--output", tmp_path / "x"]
     for streams, more in ((None, ["--input", part]), (part, [])):
@@ -623,7 +625,7 @@ def wait_for(path: Path, seconds: float = 60) -> None:
 
 
 @pytest.mark.parametrize("by", ["file", "redirection", "pipe"])
-def test_ctrl_c_says_how_far_it_came_and_where_it_is(trained: Trained, tmp_path: Path, by: str) -> None:
+def test_ctrl_c_reports_the_number_of_lines_and_the_part_file(trained: Trained, tmp_path: Path, by: str) -> None:
     out, part = tmp_path / "out", tmp_path / "out.part"
     out.write_bytes(b"old\n")
     lines = letters(7, 200_000 if by != "pipe" else 3)
@@ -706,7 +708,7 @@ def test_no_bar_among_the_translations(trained: Trained, source: Path) -> None:
     assert "translating" not in terminal.shown() and len(out.splitlines()) == 8
 
 
-def test_a_word_to_whoever_is_to_type(trained: Trained) -> None:
+def test_a_prompt_on_a_terminal(trained: Trained) -> None:
     terminal = Terminal()
     process = started("translate", "--model", trained.path, stdin=terminal.theirs)
     os.write(terminal.ours, b"a b c\n\x04")  # Ctrl-D

@@ -82,7 +82,7 @@ def test_8_bits_with_torch_need_the_kernels(trained: Trained, environment: dict[
     assert "--engine ctranslate2" in done.stderr
 
 
-def test_a_folder_that_is_none_is_complained_of_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_run_folder_is_reported_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for options in ([], CTRANSLATE2):
         assert main(["translate", "--model", str(tmp_path / "none"), *options]) == 1
         (line,) = capsys.readouterr().err.splitlines()
@@ -125,7 +125,7 @@ def test_torch_is_not_loaded_once_the_export_is_there(trained: Trained, cache: P
     assert len(exports(cache)) == 1
 
 
-def test_eight_bits_beside_whole_weights(trained: Trained, cache: Path) -> None:
+def test_exports_with_8_bit_and_full_weights_coexist(trained: Trained, cache: Path) -> None:
     given = "".join(f"{line}\n" for line in letters(5, 60))
     whole, eighth, again = (
         heed("translate", "--model", trained.path, *CTRANSLATE2, "--scores", *options, given=given)
@@ -163,7 +163,7 @@ BEYOND: dict[str, tuple[list[str], str]] = {
 
 
 @pytest.mark.parametrize("case", BEYOND)
-def test_what_it_cannot_do_is_refused_and_done_by_torch(
+def test_unsupported_options_are_refused_and_torch_supports_them(
     trained: Trained, cache: Path, tmp_path: Path, case: str
 ) -> None:
     options, reason = BEYOND[case]
@@ -179,14 +179,14 @@ def test_what_it_cannot_do_is_refused_and_done_by_torch(
     assert "ctranslate2" not in done.err and exports(cache) == []
 
 
-def test_where_no_export_can_be_written(trained: Trained, cache: Path) -> None:
+def test_an_export_that_cannot_be_written_is_an_error(trained: Trained, cache: Path) -> None:
     (cache / "heed" / "exports").write_text("in the way")
     refused = heed("translate", "--model", trained.path, *CTRANSLATE2, given="a b\n")
     assert refused.code == 1 and refused.out == ""
     assert refused.err == f"heed translate: {cache}/heed/exports: cannot be written (File exists)\n"
 
 
-def test_where_it_is_not_installed(trained: Trained, cache: Path) -> None:
+def test_without_ctranslate2_it_says_what_to_install(trained: Trained, cache: Path) -> None:
     request = ("translate", "--model", trained.path)
     refused = without_ctranslate2(*request, *CTRANSLATE2)
     assert refused.returncode == 2 and "pip install 'heed[ctranslate2]'" in refused.stderr
@@ -198,7 +198,7 @@ def test_where_it_is_not_installed(trained: Trained, cache: Path) -> None:
 # --- heed evaluate ----------------------------------------------------------------------------------------
 
 
-def test_evaluation_says_who_translated(
+def test_evaluate_names_the_engine(
     trained: Trained, cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = write_lines(tmp_path / "s", letters(6, 20))

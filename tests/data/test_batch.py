@@ -19,7 +19,7 @@ def store(tmp_path: Path, words: Tokenizer) -> PairStore:
     )
 
 
-def test_short_ones_are_filled_up() -> None:
+def test_short_sequences_are_padded() -> None:
     padded = pad([[5, 6, 7], [8], []])
     assert padded.dtype == torch.int64
     assert padded.tolist() == [[5, 6, 7], [8, PAD, PAD], [PAD, PAD, PAD]]

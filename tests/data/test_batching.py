@@ -48,7 +48,7 @@ def greedy_cut(lengths: list[int], budget: int) -> list[int]:
 
 
 @given(st.lists(st.integers(1, 60), max_size=100), st.integers(1, 300))
-def test_cuts_are_those_of_counting(lengths: list[int], budget: int) -> None:
+def test_cuts_equal_those_of_a_loop(lengths: list[int], budget: int) -> None:
     lengths.sort()
     assert cut_by_budget(np.array(lengths, dtype=np.int64), budget).tolist() == greedy_cut(lengths, budget)
 
@@ -83,7 +83,7 @@ def test_every_pair_once_an_epoch_and_the_budget_never_exceeded(
 
 
 @given(LENGTHS, st.integers(80, 400), st.integers(40, 80))
-def test_micro_batches_are_the_batch_in_portions(pairs: list[tuple[int, int]], budget: int, portion: int) -> None:
+def test_micro_batches_make_up_the_batch(pairs: list[tuple[int, int]], budget: int, portion: int) -> None:
     plan = plan_of(pairs, budget)
     for index in range(len(plan)):
         batch = plan.batch(0, index)
@@ -171,7 +171,7 @@ def test_another_process_makes_the_same_batches() -> None:
     assert json.loads(out) == epoch_of(plan, 2)
 
 
-def test_epochs_differ_in_order_and_in_company() -> None:
+def test_epochs_differ_in_the_order_and_content_of_batches() -> None:
     plan = BatchPlan(*corpus(), 300, 5, 99)
     first, second = epoch_of(plan, 0), epoch_of(plan, 1)
     assert first != second
@@ -183,7 +183,7 @@ def test_seeds_differ() -> None:
     assert as_sets(one) != as_sets(two)
 
 
-def test_the_portion_does_not_change_the_batch() -> None:
+def test_the_size_of_micro_batches_does_not_change_the_batch() -> None:
     """What an update sees never depends on how the work is shared out."""
     plan = BatchPlan(*corpus(), 300, 5, 99)
     batch = plan.batch(0, 3).tolist()

@@ -83,7 +83,7 @@ def test_what_is_not_utf8_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(20)  # whoever opens a pipe without a writer waits for ever
-def test_what_can_be_read_once_only_is_refused(tmp_path: Path) -> None:
+def test_pipes_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in ("-", str(tmp_path / "pipe")):
         with pytest.raises(DataError, match="can be read only once"):
@@ -97,7 +97,7 @@ def test_lines_to_learn_from_are_all_or_evenly_spaced(tmp_path: Path) -> None:
     assert list(evenly_spaced_lines(text, 10, 4)) == ["0", "0", "3", "3", "6", "6", "9", "9"]
 
 
-def test_overlap_counts_validation_pairs_that_stand_in_training(tmp_path: Path) -> None:
+def test_overlap_counts_validation_pairs_in_the_training_text(tmp_path: Path) -> None:
     train = ParallelText(write(tmp_path / "t.en", "a\nb\nc\n\nb\n"), write(tmp_path / "t.de", "A\nB\nC\n\nB\n"))
     # b/B is there, twice; a spelt otherwise, c with another translation and d are not.
     valid = [("b", "B"), (" a \x00", "A"), ("c", "X"), ("d", "D"), ("b", "B")]

@@ -156,7 +156,7 @@ def test_a_vocabulary_that_needs_four_bytes_an_id(tmp_path: Path) -> None:
     assert store.source.ids.max() > 65_535
 
 
-def test_a_model_that_looks_at_whole_lines_is_left_to_do_so(tmp_path: Path) -> None:
+def test_a_model_that_does_not_split_at_spaces_encodes_whole_lines(tmp_path: Path) -> None:
     """A vocabulary from elsewhere, with pieces that reach over spaces."""
     with open(tmp_path / "model", "wb") as file:
         sentencepiece.SentencePieceTrainer.train(
@@ -257,7 +257,7 @@ def test_a_text_that_grows_while_it_is_read_is_refused(tmp_path: Path, words: To
 # --- whole or not there -----------------------------------------------------------------------------------
 
 
-def test_a_failed_attempt_leaves_the_store_before_it(tmp_path: Path, words: Tokenizer) -> None:
+def test_a_failure_keeps_the_old_store(tmp_path: Path, words: Tokenizer) -> None:
     text = write_pair(tmp_path, ["one"], ["two"])
     before = contents(prepare(text, words, tmp_path / "store").folder)
     Path(text.target).write_bytes(b"\xff\n")

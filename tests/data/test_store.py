@@ -116,7 +116,7 @@ def test_a_run_s_own_corpus_is_made_again_with_its_vocabulary(copy: Path) -> Non
         PairStore.open(copy)
 
 
-def test_what_is_no_store_is_told_so(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_store_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(DataError, match=r"not a prepared corpus \(it has no manifest\.json\); make one with: heed"):
         PairStore.open(tmp_path)
@@ -287,7 +287,7 @@ CRAFTED: dict[str, tuple[str, Callable[[PairStore], "np.ndarray[Any, Any]"]]] = 
 
 
 @pytest.mark.parametrize("case", CRAFTED)
-def test_numbers_that_lead_nowhere_are_refused(copy: Path, case: str) -> None:
+def test_inconsistent_numbers_are_refused(copy: Path, case: str) -> None:
     name, change = CRAFTED[case]
     rewrite(copy, name, change(PairStore.open(copy)))
     with pytest.raises(DataError, match=str(copy)):
@@ -308,7 +308,7 @@ def test_numbers_that_lead_nowhere_are_refused(copy: Path, case: str) -> None:
     ],
     ids=str,
 )
-def test_a_manifest_that_describes_nothing(copy: Path, change: dict[str, Any]) -> None:
+def test_an_invalid_manifest_is_refused(copy: Path, change: dict[str, Any]) -> None:
     write_manifest(copy, {**read_json(copy / MANIFEST), **change})
     with pytest.raises(DataError, match="manifest.json: missing or damaged"):
         PairStore.open(copy)

@@ -208,7 +208,7 @@ def rows(path: Path) -> list[str]:
     return rows
 
 
-def test_repairs_give_the_text_back(clean: Sides, tmp_path: Path) -> None:
+def test_repairs_restore_the_text(clean: Sides, tmp_path: Path) -> None:
     good = clean.copy()
     lines = mojibake(clean)["mojibake"]
     clean.target[20] = good.target[20].replace(b" ", b" \xef\xbb\xbf", 1)
@@ -248,7 +248,7 @@ def tearings() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("text", "broken"), tearings())
-def test_torn_text_is_recognised_and_mended(text: str, broken: str) -> None:
+def test_mojibake_is_recognised_and_repaired(text: str, broken: str) -> None:
     assert damages(text) == []
     assert damages(broken) == ["mojibake"]
     assert repair(broken, ["mojibake"]) == text
@@ -258,11 +258,11 @@ def test_torn_text_is_recognised_and_mended(text: str, broken: str) -> None:
     "text",
     ["CAFÉ”", "«AMANHÃ»", "ein Ü–Wagen", "À la carte", "TÂY", "Ã", "Größe: 5²", "Â la", "é…", "DÉJÀ “VU”", "½ Ä°"],
 )
-def test_good_text_is_not_taken_for_torn(text: str) -> None:
+def test_good_text_is_not_taken_for_mojibake(text: str) -> None:
     assert damages(text) == []
 
 
-def test_damage_twice_over_is_mended() -> None:
+def test_text_damaged_twice_is_repaired() -> None:
     text = "Größe"
     assert repair(torn(torn(text.encode(), "latin-1"), "latin-1").decode(), ["mojibake"]) == text
 
@@ -286,7 +286,7 @@ def test_characters(text: str, kinds: list[str], repaired: str) -> None:
 
 # Files out of step. The line where it begins may be a few lines off: nothing but lengths tells.
 @pytest.mark.parametrize(("at", "back"), [(1000, 1060), (200, 2200), (2000, 2800)])
-def test_a_missing_line_made_up_for_later(at: int, back: int, clean: Sides, tmp_path: Path) -> None:
+def test_a_missing_line_and_an_extra_one_later(at: int, back: int, clean: Sides, tmp_path: Path) -> None:
     clean.target[at - 1 : back] = [*clean.target[at:back], "Der Gärtner schläft.".encode()]
     examination = examine(clean.written(tmp_path))
     (fault,) = [fault for fault in examination.faults if fault.kind.name == "shifted"]
@@ -314,7 +314,7 @@ def test_the_shift_is_named_and_dropped(shift: int, clean: Sides, tmp_path: Path
     assert found(examine(fixed.text)) == {}
 
 
-def test_files_shifted_from_the_start_are_not_mended_by_dropping_them(clean: Sides, tmp_path: Path) -> None:
+def test_files_shifted_from_the_start_are_not_fixed_by_dropping_them(clean: Sides, tmp_path: Path) -> None:
     clean.source.pop(0), clean.target.pop()
     examination = examine(clean.written(tmp_path / "spoilt"))
     (fault,) = examination.faults
@@ -357,7 +357,9 @@ def test_files_that_have_nothing_to_do_with_each_other(clean: Sides, tmp_path: P
 
 
 # Languages.
-def test_exchanged_files_are_told_by_the_test(clean: Sides, made: heed.demo.grammar.Corpus, tmp_path: Path) -> None:
+def test_exchanged_files_are_found_by_the_test_text(
+    clean: Sides, made: heed.demo.grammar.Corpus, tmp_path: Path
+) -> None:
     test = Sides([pair.source.encode() for pair in made.test], [pair.target.encode() for pair in made.test])
     text = clean.written(tmp_path / "train")
     right = test.written(tmp_path / "right")
@@ -386,7 +388,7 @@ def test_several_targets_are_no_fault(clean: Sides, tmp_path: Path) -> None:
     assert found(examination, faults_only=False) == {"several-targets": [2, 1001], "near-duplicate": [1002]}
 
 
-def test_what_the_test_shares(clean: Sides, made: heed.demo.grammar.Corpus, tmp_path: Path) -> None:
+def test_overlap_with_the_test_text(clean: Sides, made: heed.demo.grammar.Corpus, tmp_path: Path) -> None:
     test = Sides([pair.source.encode() for pair in made.test], [pair.target.encode() for pair in made.test])
     clean.source[4], clean.target[4] = test.source[0], test.target[0]
     clean.source[6] = test.source[1]
@@ -443,7 +445,7 @@ def test_gz_is_written_as_gz(clean: Sides, tmp_path: Path) -> None:
     assert fixed.kept == N - 3
 
 
-def test_places_the_copy_cannot_go_to(clean: Sides, tmp_path: Path) -> None:
+def test_folders_the_copy_cannot_be_written_to(clean: Sides, tmp_path: Path) -> None:
     examination = examine(clean.written(tmp_path / "in"))
     with pytest.raises(ConfigError, match="is not empty"):
         fix(examination, tmp_path / "in")
@@ -493,13 +495,13 @@ def around_zero(deviation: float) -> list[float]:
 @pytest.mark.parametrize(
     "away, is_odd", [(0.445, False), (0.880, False), (0.895, True), (-0.880, False), (-0.895, True)]
 )
-def test_lengths_are_odd_from_six_deviations_on(away: float, is_odd: bool) -> None:
+def test_lengths_are_outliers_from_six_deviations(away: float, is_odd: bool) -> None:
     """A median absolute deviation of 0.1 is a standard deviation of 0.14826, and six of them are 0.88956."""
     assert outliers(np.array([*around_zero(0.1), away])).tolist() == [*[False] * 101, is_odd]
 
 
 @pytest.mark.parametrize("away, is_odd", [(0.690, False), (0.696, True), (-0.690, False), (-0.696, True)])
-def test_lengths_are_never_odd_below_a_factor_of_two(away: float, is_odd: bool) -> None:
+def test_lengths_are_never_outliers_below_a_factor_of_two(away: float, is_odd: bool) -> None:
     """Where all ratios are nearly the same, six deviations are next to nothing. ln 2 is 0.693."""
     assert outliers(np.array([*around_zero(0.01), away])).tolist() == [*[False] * 101, is_odd]
 
@@ -510,7 +512,7 @@ def test_nothing_left(tmp_path: Path) -> None:
         fix(examination, tmp_path / "out")
 
 
-def test_a_pair_leaves_less_than_a_hundred_bytes(tmp_path: Path) -> None:
+def test_a_pair_takes_less_than_a_hundred_bytes(tmp_path: Path) -> None:
     def peak(n: int) -> int:
         numbers = [b"%d" % number for number in range(n)]
         sides = Sides([b"There were " + n + b" of the houses." for n in numbers], [b"Da standen " + n for n in numbers])

@@ -102,7 +102,7 @@ def test_lines_are_drawn_from_everywhere(tmp_path: Path) -> None:
     assert all(30 <= sum(250 * i <= place < 250 * (i + 1) for place in drawn) <= 70 for i in range(4))
 
 
-def test_pairs_that_cannot_test_anything_are_trained_on(tmp_path: Path) -> None:
+def test_pairs_useless_for_testing_go_to_training(tmp_path: Path) -> None:
     """Blank sides, punctuation alone; and what has the same source."""
     good = [(f"Sentence {number}.", f"Satz {number}.") for number in range(50)]
     bad = [("", "x"), ("No target.", ""), ("no target", "Kein Ziel."), ("...", "..."), ("  ", "  ")]
@@ -157,7 +157,7 @@ def test_what_is_there_is_not_overwritten(pairs: list[tuple[str, str]], tmp_path
 
 
 @pytest.mark.parametrize("sizes", [(300, 0), (40, 60), (45, 5), (0, 5), (5, -1)])
-def test_sizes_that_cannot_be(sizes: tuple[int, int], tmp_path: Path) -> None:
+def test_invalid_sizes_are_refused(sizes: tuple[int, int], tmp_path: Path) -> None:
     """50 lines of ten sources, five lines each."""
     text = corpus(tmp_path / "in", [(f"Sentence {number % 10}.", f"Satz {number}.") for number in range(50)])
     with pytest.raises((DataError, ConfigError), match=rf"{sizes[0]}.*{sizes[1]}"):

@@ -43,7 +43,7 @@ def test_curves_of_a_quiet_run(tmp_path: Path) -> None:
     assert history.last is not None and history.last["event"] == "checkpoint"
 
 
-def test_what_is_done_over_counts_once(tmp_path: Path) -> None:
+def test_repeated_steps_count_once(tmp_path: Path) -> None:
     history = read_history(
         write(
             tmp_path,
@@ -65,7 +65,7 @@ def test_what_is_done_over_counts_once(tmp_path: Path) -> None:
     assert history.step == 30
 
 
-def test_going_on_from_the_very_beginning_drops_all(tmp_path: Path) -> None:
+def test_resuming_from_the_beginning_drops_all_events(tmp_path: Path) -> None:
     lines = [line("start", 0), line("step", 10, loss=3.0), line("resume", 0), line("start", 0)]
     history = read_history(write(tmp_path, *lines))
     assert history.curve("step", "loss") == [] and history.step == 0
@@ -92,7 +92,7 @@ def test_a_damaged_line_in_between_hurts_nothing_else(tmp_path: Path, damage: by
     assert history.damaged_lines == [2]
 
 
-def test_a_resume_written_behind_half_a_line_is_found(tmp_path: Path) -> None:
+def test_a_resume_after_an_incomplete_line_is_found(tmp_path: Path) -> None:
     lines = [
         line("step", 10, loss=3.0),
         line("step", 20, loss=2.0),
@@ -121,7 +121,7 @@ def test_averaged_weights_are_no_point_of_the_curve_but_may_be_the_best(tmp_path
     assert history.best(BLEU) == 31.5
 
 
-def test_a_run_goes_by_what_its_start_says(tmp_path: Path) -> None:
+def test_the_criterion_is_that_of_the_start_event(tmp_path: Path) -> None:
     scores = [(20, 10.0, 40.0), (40, 11.0, 30.0), (60, 12.0, 35.0)]
     lines = [line("validation", step, of=f"step {step}", bleu=bleu, cer=cer) for step, bleu, cer in scores]
     history = read_history(write(tmp_path, line("start", 0, metric="cer"), *lines))

@@ -36,7 +36,7 @@ def test_there_are_five_visible_shades(weight: float, shade: str) -> None:
     assert cells([weight]) == [shade]
 
 
-def test_six_words_looked_at_alike_are_all_seen() -> None:
+def test_six_equal_weights_are_all_visible() -> None:
     assert cells([1 / 6] * 6) == ["····"] * 6
 
 

@@ -64,7 +64,7 @@ def in_full(text: str) -> str:
 @given(
     st.one_of(ANY_TEXT, st.text(st.sampled_from("aeé\u0301\u0308  \t\xa0\u2581\u2028\ud800\u1100\u1161"), max_size=12))
 )
-def test_the_quick_way_changes_nothing(text: str) -> None:
+def test_the_fast_path_changes_nothing(text: str) -> None:
     assert normalize(text) == in_full(text)
 
 

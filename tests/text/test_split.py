@@ -166,5 +166,5 @@ def test_a_vocabulary_that_drops_characters() -> None:
     assert "".join(part.text for part in parts) == text
 
 
-def test_a_character_larger_than_the_limit_is_kept_all_the_same(letters: Tokenizer) -> None:
+def test_a_character_larger_than_the_limit_is_kept(letters: Tokenizer) -> None:
     assert "".join(part.text for part in split_to_fit("a😀b", letters, 2)) == "a😀b"

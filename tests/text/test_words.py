@@ -52,7 +52,7 @@ def test_real_text(tokenizer: Tokenizer, data_dir: Path) -> None:
             assert at_once(encoder, lines[begin : begin + 500]) == by_line(tokenizer, lines[begin : begin + 500])
 
 
-def test_a_page_without_a_space_is_not_kept_in_mind(tokenizer: Tokenizer) -> None:
+def test_a_page_without_a_space_does_not_stay_in_the_table(tokenizer: Tokenizer) -> None:
     encoder = LineEncoder(tokenizer, max_words=100)
     for letter in "abcdef":
         assert at_once(encoder, [letter * 5_000, "fox"]) == by_line(tokenizer, [letter * 5_000, "fox"])
@@ -71,7 +71,7 @@ def test_a_page_without_a_space_is_not_kept_in_mind(tokenizer: Tokenizer) -> Non
     ],
     ids=str,
 )
-def test_models_that_look_at_whole_lines_are_told_apart(changes: dict[str, object]) -> None:
+def test_models_that_do_not_split_at_spaces_are_recognised(changes: dict[str, object]) -> None:
     model = io.BytesIO()
     settings = {"model_type": "bpe", "byte_fallback": True, "normalization_rule_name": "identity", **changes}
     lines = ["the quick brown fox jumps over the lazy dog", "how vexingly quick daft zebras jump"] * 20
