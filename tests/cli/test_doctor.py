@@ -36,7 +36,7 @@ def lines_of(path: Path) -> list[str]:
 
 
 def change(path: Path, **lines: str) -> None:
-    """`change(path, line12="...")`."""
+    """Replace lines of a file: `change(path, line12="...")`."""
     text = lines_of(path)
     for name, line in lines.items():
         text[int(name.removeprefix("line")) - 1] = line
@@ -45,7 +45,7 @@ def change(path: Path, **lines: str) -> None:
 
 @pytest.fixture
 def spoilt(folder: Path) -> Path:
-    """A duplicate (7 again at 107), a torn line (9), a copy (11), a blank side (13), a control character (15)."""
+    """A duplicate (7 again at 107), mojibake (9), a copy (11), a blank side (13), a control character (15)."""
     source, target = lines_of(folder / "train.en"), lines_of(folder / "train.de")
     text = "we all know what that means for you."
     change(folder / "train.en", line9="It rains.", line11=text, line107=source[6], line15=source[14] + "\x1b[31m")
@@ -65,7 +65,7 @@ def test_healthy(folder: Path) -> None:
 
 
 def command_named(out: str) -> str:
-    """The command after "Next:", its lines joined."""
+    """Return the command after "Next:", with its lines joined."""
     return " ".join(out.rsplit("Next:\n", 1)[1].replace("\\\n", " ").split())
 
 
@@ -159,7 +159,7 @@ def test_the_command_it_names_does_what_it_says(spoilt: Path) -> None:
     assert "1,498 pairs left, examined again: healthy. Next:" in done.lines
     again = run(*corpus(spoilt / "clean"), "--keep", "copy")
     assert again.code == 0
-    assert run(*corpus(spoilt / "clean"), "--fix", spoilt / "clean").code == 2  # not over what is there
+    assert run(*corpus(spoilt / "clean"), "--fix", spoilt / "clean").code == 2  # the folder is not empty
 
 
 def test_json(spoilt: Path) -> None:
@@ -203,7 +203,7 @@ def test_overlap_with_the_test_text(folder: Path) -> None:
     done = run(*corpus(folder), *held_out(folder))
     assert done.code == 1
     assert "1 of 100 test sentences are in the training text" in done.out
-    assert run(*corpus(folder)).code == 0  # without the test nothing is wrong
+    assert run(*corpus(folder)).code == 0  # without the test text, nothing is wrong
 
 
 def test_compressed_tsv(folder: Path) -> None:

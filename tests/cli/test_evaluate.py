@@ -14,7 +14,7 @@ from tests.cli.conftest import Trained, heed, on_a_terminal, write_lines
 
 
 def perplexity_by_hand(runs: list[Path], sources: list[str], references: list[str]) -> float:
-    """One pair at a time, one token at a time; the probability is the models' mean."""
+    """Compute perplexity pair by pair and token by token; the probability is the mean over the models."""
     folder = RunFolder.open(runs[0])
     models, total, count = [RunFolder.open(run).load_model() for run in runs], 0.0, 0
     for source, reference in zip(sources, references, strict=True):
@@ -63,7 +63,7 @@ def test_plain_lines_and_a_reference_from_standard_input(trained: Trained, corpu
     for name in ("BLEU", "chrF2", "exact", "CER", "WER"):
         line = rf"^{name} = [\d.]+ \[.* {name}\|\S+\|beam:4\|alpha:0\.6\|"
         assert re.search(line, done.out, re.MULTILINE), name
-    assert "paperBLEU" not in done.out  # nobody said which language this is
+    assert "paperBLEU" not in done.out  # needs --target-language
     assert re.search(r"^perplexity = \d+\.\d{4}$", done.out, re.MULTILINE)
 
 

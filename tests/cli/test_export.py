@@ -22,7 +22,7 @@ MARIAN = [
 
 
 def test_for_hugging_face(trained: Trained, tmp_path: Path) -> None:
-    """What `transformers` makes of it is in tests/export/test_huggingface.py."""
+    """tests/export/test_huggingface.py checks the model itself with `transformers`."""
     out = tmp_path / "deep" / "marian"
     done = heed("export", "--model", trained.path, "--to", "huggingface", "--out", out)
     assert done.code == 0, done.err

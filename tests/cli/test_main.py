@@ -26,7 +26,7 @@ def help_of(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 def examples_in(text: str) -> list[str]:
-    """The commands below "examples:", continued lines joined."""
+    """Return the commands below "examples:", with continued lines joined."""
     below = text.split("\nexamples:\n", 1)[1].split("\n\n")[0].replace("\\\n", " ")
     return [line.strip() for line in below.splitlines()]
 
@@ -143,7 +143,7 @@ def test_values_that_look_like_options_are_values() -> None:
 
 
 def on_a_terminal(*arguments: str, **environment: str) -> str:
-    """What the command shows on a terminal."""
+    """Return what the command shows on a terminal."""
     ours, theirs = pty.openpty()
     with open(ours, "rb", buffering=0) as screen:
         process = subprocess.Popen([COMMAND, *arguments], stderr=theirs, env={**ENVIRONMENT, **environment})

@@ -1,4 +1,4 @@
-"""`heed prepare` as people run it."""
+"""`heed prepare`, run as a command."""
 
 import json
 import os
@@ -68,7 +68,7 @@ def test_preparing_again_does_nothing_and_another_corpus_is_refused(text: Path, 
     assert again.lines[0] == f"nothing to do: {out} holds this corpus already, undamaged"
     assert json.loads(prepared(text, out, *vocabulary, "--json").out)["made"] is False
     assert prepared(text, out, "--tokenizer", out / "tokenizer.model").code == 0
-    os.utime(text / "train.en", ns=(1, 1))  # the same text by another clock
+    os.utime(text / "train.en", ns=(1, 1))  # another time, but the same content
     assert prepared(text, out, *vocabulary).code == 0
 
     for more, complaint in (
@@ -138,7 +138,7 @@ def test_a_signal_stops_it_and_leaves_nothing(tmp_path: Path, text: Path, number
     model = tmp_path / "small" / "tokenizer.model"
     words = ["prepare", "--source", large[0], "--target", large[1], "--out", tmp_path / "x"]
     words += ["--tokenizer", model, "--processes", 2]
-    # In a session of its own, so that the signal goes to all of them, as from a terminal.
+    # In its own session, so that the signal goes to all processes, as from a terminal.
     with started(*words, start_new_session=True) as process:
         while not (workers := children(process.pid)):
             assert process.poll() is None

@@ -205,4 +205,4 @@ def test_help_fits_80_columns(verb: str, capsys: pytest.CaptureFixture[str], mon
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
     assert out.count(f"  heed {verb}") >= 2  # examples
-    assert ("paperBLEU" in out) is (verb in ("score", "evaluate"))  # and how to ask for it
+    assert ("paperBLEU" in out) is (verb in ("score", "evaluate"))  # and the option it needs

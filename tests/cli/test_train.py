@@ -38,7 +38,7 @@ def weights(run: Path, checkpoint: str, group: str = "model") -> bytes:
 
 def test_the_run_folder_is_as_documented(trained: Trained) -> None:
     files = {str(file.relative_to(trained.path)) for file in trained.path.rglob("*") if file.is_file()}
-    files = {name for name in files if not name.startswith("export/")}  # what another test's translating keeps
+    files = {name for name in files if not name.startswith("export/")}  # written by a translation of another test
     steps = [f"checkpoints/step-{step:08d}" for step in (10, 20, 30, 40)]
     assert files == {
         "config.json",
@@ -125,8 +125,8 @@ def test_on_a_terminal_there_is_a_bar(train_arguments: list[object], tmp_path: P
     assert "━" in text
     bars = re.findall(r"20/20 [^\r\n]*loss +[\d.]+ ppl +[\d.e+]+ +[\d,]+ tok/s [^\r\n]* left", text)
     assert bars and max(map(len, bars)) <= 80
-    assert text.index("done after 20 steps") > text.rindex("tok/s")  # what is said last stands last
-    assert "tokens/s" not in text  # no plain lines beside the bar
+    assert text.index("done after 20 steps") > text.rindex("tok/s")  # the last message is below the bar
+    assert "tokens/s" not in text  # no plain lines in addition to the bar
     assert "validation at step 20: perplexity" in text
     assert re.search(r"20/20 [^\r\n]*validating \.\.\.", text)
     assert [event["step"] for event in events_of(tmp_path / "run") if event["event"] == "step"] == [10, 20]
@@ -146,11 +146,11 @@ def test_another_run_may_take_over_the_vocabulary(trained: Trained, second: Trai
     assert weights(second.path, "step-00000020") != weights(trained.path, "step-00000020")
 
 
-# --- stopping and going on --------------------------------------------------------------------------------
+# --- stopping and resuming --------------------------------------------------------------------------------
 
 
 def lines_until(process: subprocess.Popen[bytes], word: bytes, seconds: float = 60) -> bytes:
-    """Standard error up to a line with a word in it."""
+    """Read standard error up to a line with this word."""
     assert process.stderr is not None
     seen, end = b"", time.monotonic() + seconds
     while word not in seen:
@@ -167,7 +167,7 @@ def test_ctrl_c_saves_and_resuming_ends_as_if_nothing_had_happened(
 ) -> None:
     changes = {"train__max_steps": 150, "train__log_every": 1, "train__validate_every": 75, "train__save_every": 50}
     whole = train_run(**changes)
-    # The interrupted one gets its settings from a file.
+    # The interrupted run reads its settings from a file.
     names = ("train_source", "train.src"), ("train_target", "train.tgt")
     names += ("valid_source", "valid.src"), ("valid_target", "valid.tgt")
     toml = 'preset = "tiny"\n[data]\n' + "".join(f'{key} = "{corpus / name}"\n' for key, name in names)
@@ -252,7 +252,7 @@ def test_validation_files_are_checked_before_training_begins(files: Path, corpus
 
 
 def test_invalid_settings_are_refused(files: Path) -> None:
-    """All of them at once, with what was probably meant."""
+    """All errors are reported together, each with a correction."""
     (files / "x.toml").write_text('[train]\nwarmup_step = 5\n[model]\nd_model = "wide"\n', encoding="utf-8")
     done = heed("train", files / "x.toml", "--out", files / "run", "--set", "decode.beams=2")
     refused(
@@ -358,7 +358,7 @@ def test_resuming_a_missing_run_is_refused(tmp_path: Path) -> None:
 
 
 def test_left_out_pairs_are_reported(tmp_path: Path) -> None:
-    """Blank lines, over-long sentences, and validation pairs that stand in the training text; from .tsv.gz."""
+    """Blank lines, over-long sentences and validation pairs in the training text are reported, for .tsv.gz files."""
     train = letters(5, 100)
     pairs = [f"{line}\t{line[::-1]}" for line in train]
     pairs[3] = ""

@@ -57,7 +57,7 @@ def source(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=[1, 2], ids=["1 thread", "2 threads"])
 def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """With several threads, batches are translated side by side, each in a thread of its own."""
+    """With several threads, batches are translated in parallel, one per thread."""
     monkeypatch.setitem(ENVIRONMENT, "OMP_NUM_THREADS", str(request.param))
     before = torch.get_num_threads()
     torch.set_num_threads(request.param)
@@ -66,7 +66,7 @@ def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def translated(tmp_path: Path, run: Path, source: Path, *options: object) -> list[str]:
-    """What the command writes, without a process of its own."""
+    """Return what the command writes, run in this process."""
     out = tmp_path / "out"
     assert main(["translate", "--model", *map(str, (run, "--input", source, "--output", out, *options))]) == 0
     return out.read_bytes().decode().split("\n")[:-1]
@@ -100,7 +100,7 @@ def test_many_lines_come_back_in_order(trained: Trained, translator: Translator)
 
 
 def test_a_line_is_translated_the_same_in_a_small_and_in_a_large_file(trained: Trained, tmp_path: Path) -> None:
-    """Whatever translates it: that does not depend on how much there is to do."""
+    """The translation of a line does not depend on the amount of text."""
     lines = letters(9, 20)
     small = write_lines(tmp_path / "small", lines)
     large = write_lines(tmp_path / "large", [*lines, *letters(4, 1_300), *lines])
@@ -129,7 +129,7 @@ def test_blank_lines_alone(trained: Trained, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("threads")
 def test_blank_lines_before_others(trained: Trained, source: Path, tmp_path: Path) -> None:
-    """More of them than are translated together."""
+    """There are more blank lines than fit into a chunk."""
     write_lines(source, [*[""] * 2_100, "a b c d"])
     found = translated(tmp_path, trained.path, source, "--sample", "--json")
     assert [json.loads(line)["text"] for line in found[:-1]] == [""] * 2_100
@@ -137,7 +137,7 @@ def test_blank_lines_before_others(trained: Trained, source: Path, tmp_path: Pat
 
 
 def answer(process: subprocess.Popen[bytes], seconds: float = 60) -> bytes:
-    """The next line of standard output, if it comes in time."""
+    """Return the next line of standard output, if it arrives in time."""
     assert process.stdout is not None
     line, end = b"", time.monotonic() + seconds
     while not line.endswith(b"\n"):
@@ -155,7 +155,7 @@ def send(process: subprocess.Popen[bytes], line: str) -> None:
 
 
 def test_a_line_is_answered_before_the_next_is_written_and_keeps_its_prefix(trained: Trained, tmp_path: Path) -> None:
-    """Streaming; and each portion of lines takes its own prefixes, no more."""
+    """Lines are streamed, and each chunk of lines reads only its own prefixes."""
     prefixes = write_lines(tmp_path / "prefixes", ["d", "c c", "b", ""])
     with started("translate", "--model", trained.path, "--prefixes", prefixes) as process:
         for line, prefix in (("a b c d", b"d"), ("b b b b", b"c c"), ("a a a a", b"b")):
@@ -169,7 +169,7 @@ def test_a_line_is_answered_before_the_next_is_written_and_keeps_its_prefix(trai
 
 
 def test_a_closed_pipe_is_quiet(trained: Trained) -> None:
-    """As in `heed translate ... | head -1`, while whoever writes the input has not done yet."""
+    """As in `heed translate ... | head -1`, while the writer of the input is still running."""
     with started("translate", "--model", trained.path, "--greedy") as process:
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
         send(process, "")
@@ -198,7 +198,7 @@ def test_ctrl_c_while_waiting_is_130(trained: Trained) -> None:
 def test_files_instead_of_streams(trained: Trained, source: Path, tmp_path: Path) -> None:
     done = heed("translate", "--model", trained.path, given=source.read_bytes())
     assert translated(tmp_path, trained.path, source) == done.lines
-    assert len(set(done.lines)) > 1  # the minute model says different things
+    assert len(set(done.lines)) > 1  # the tiny model's translations differ
 
 
 def test_n_best(trained: Trained, source: Path, tmp_path: Path, translator: Translator) -> None:
@@ -219,7 +219,7 @@ def test_scores(trained: Trained, source: Path, tmp_path: Path, translator: Tran
     scored = [line.split("\t") for line in translated(tmp_path, trained.path, source, "--scores")]
     assert [text for _, text in scored] == plain
     lines = source.read_text().splitlines()
-    # The score is what forced decoding finds, divided by ((5 + length) / 6)^0.6.
+    # The score is that of forced decoding, divided by ((5 + length) / 6)^0.6.
     found = translator.translate(lines)
     compared = 0
     for (shown, text), pair, one in zip(scored, translator.score(lines, plain), found, strict=True):
@@ -265,7 +265,7 @@ def test_samples_are_reproducible(trained: Trained, source: Path, tmp_path: Path
     assert once == again
     assert once != other
     lines = source.read_text().splitlines()
-    write_lines(source, [lines[0]])  # alone or in company
+    write_lines(source, [lines[0]])  # alone or with other lines
     assert translated(tmp_path, trained.path, source, "--sample", "--seed", 3) == once[:1]
     write_lines(source, lines)
     top = translated(tmp_path, trained.path, source, "--sample", "--top-k", 1)
@@ -301,7 +301,7 @@ def test_a_translation_cut_at_the_length_limit_is_reported(
 def search_without_early_stop(
     model: Transformer, source: list[int], beam: int, alpha: float, limit: int
 ) -> tuple[float, list[int]]:
-    """Beam search by plain passes: only `beam` finished hypotheses or the limit end it."""
+    """Reference beam search by full passes: it ends only with `beam` finished hypotheses or at the limit."""
     live: list[tuple[float, list[int]]] = [(0.0, [])]
     done: list[tuple[float, list[int]]] = []
     src = torch.tensor([[*source, EOS]])
@@ -339,7 +339,7 @@ def test_search_ends_only_when_no_hypothesis_can_win(trained: Trained, alpha: fl
 def test_the_size_of_chunks_changes_nothing(
     trained: Trained, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[object]
 ) -> None:
-    """Line numbers, random streams and prefixes go on from one portion to the next."""
+    """Line numbers, random streams and prefixes continue from one chunk to the next."""
     if options == ["--prefixes"]:
         options = ["--prefixes", write_lines(tmp_path / "prefixes", [line[:3] for line in letters(8, 8)])]
     found = []
@@ -573,7 +573,7 @@ def test_a_new_output_replaces_the_old_one(trained: Trained, source: Path, tmp_p
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
     write_lines(source, [])
     assert main([*command, "--output", str(real)]) == 0
-    assert real.read_bytes() == b""  # no lines make an empty file
+    assert real.read_bytes() == b""  # no lines give an empty file
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "link", "out", "real"]
 
 
@@ -598,7 +598,7 @@ def test_devices_and_pipes_are_written_to_directly(trained: Trained, source: Pat
     reader.join(timeout=30)
     assert seen and seen[0].decode().split("\n")[:-1] == plain
     assert main([*command, "/dev/null"]) == 0 and stat.S_ISCHR(os.stat("/dev/null").st_mode)
-    # Standard output under another name: what it holds already stays.
+    # Standard output under another name: its earlier content stays.
     log = tmp_path / "log"
     log.write_bytes(b"old\n")
     for name in ("/dev/stdout", "-"):
@@ -662,7 +662,7 @@ class Terminal:
         ioctl(self.theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
 
     def shown(self) -> str:
-        """All that is shown until the process ends, without colours and movements."""
+        """Return everything shown until the process ends, without colours and cursor movements."""
         os.close(self.theirs)
         seen = b""
         while True:
@@ -692,7 +692,7 @@ def test_a_bar_for_files(trained: Trained, tmp_path: Path, by: str) -> None:
 
 
 def test_no_bar_among_the_translations(trained: Trained, source: Path) -> None:
-    """Where standard output and standard error are one terminal, or the size is not known."""
+    """There is no bar if both streams are the same terminal, or if the number of lines is unknown."""
     terminal = Terminal()
     with open(source, "rb") as given:
         command = ["translate", "--model", trained.path]

@@ -1,4 +1,4 @@
-"""Who computes: `heed translate` and `heed evaluate` with --engine and --int8."""
+"""`heed translate` and `heed evaluate` with --engine and --int8."""
 
 import json
 import shutil
@@ -27,7 +27,7 @@ CTRANSLATE2 = ["--engine", "ctranslate2"]
 
 @pytest.fixture(scope="session")
 def learnt(train_run: TrainRun) -> Path:
-    """A run that knows what it writes: the minute model's guesses are near equals; rounding may decide."""
+    """Train a confident model: the tiny model's hypotheses nearly tie, so that rounding may decide."""
     return train_run(train__max_steps=400, train__warmup_steps=60, train__learning_rate_factor=1.0).path
 
 
@@ -35,7 +35,7 @@ def learnt(train_run: TrainRun) -> Path:
 
 
 def loaded(run: Path, *options: str) -> str:
-    """The exit code, and whether torch and ctranslate2 were imported."""
+    """Return the exit code, and whether torch and ctranslate2 were imported."""
     script = (
         "import sys; from heed.cli.main import main\n"
         f"code = main({['translate', '--model', str(run), *options]!r})\n"
@@ -59,7 +59,7 @@ def test_eight_bits_by_torch(trained: Trained, cache: Path) -> None:
     )
     scores = [[float(line.split("\t")[0]) for line in done.lines] for done in (whole, eighth)]
     assert scores[0] != scores[1]  # really other weights
-    assert max(abs(one - other) for one, other in zip(*scores, strict=True)) < 0.5  # not in kind
+    assert max(abs(one - other) for one, other in zip(*scores, strict=True)) < 0.5  # but only slightly different
     assert heed("translate", "--model", trained.path, "--int8", "--sample", given="a b c\n").code == 0
     assert exports(cache) == []
 
@@ -137,7 +137,9 @@ def test_exports_with_8_bit_and_full_weights_coexist(trained: Trained, cache: Pa
     assert sorted(has_scales) == [False, True]
     scores = [[float(line.split("\t")[0]) for line in done.lines] for done in (whole, eighth)]
     assert scores[0] != scores[1]  # really other weights
-    assert statistics.median(abs(one - other) for one, other in zip(*scores, strict=True)) < 0.5  # not in kind
+    assert (
+        statistics.median(abs(one - other) for one, other in zip(*scores, strict=True)) < 0.5
+    )  # but only slightly different
 
 
 def test_while_another_process_makes_the_export(trained: Trained, cache: Path) -> None:
@@ -224,6 +226,6 @@ def test_evaluate_names_the_engine(
         "whole": "ctranslate2",
         "eighth": "ctranslate2|weights:int8",
     }
-    assert len({perplexity for _, perplexity, _ in found.values()}) == 1  # torch's, with whole weights
+    assert len({perplexity for _, perplexity, _ in found.values()}) == 1  # always torch's, with full weights
     assert found["default"][2] == found["torch"][2] == found["whole"][2]
     assert len(exports(cache)) == 2

@@ -37,7 +37,7 @@ def as_sets(batches: list[list[int]]) -> set[frozenset[int]]:
 
 
 def greedy_cut(lengths: list[int], budget: int) -> list[int]:
-    """The same by counting one at a time."""
+    """Cut by a loop over single sequences."""
     bounds, count = [0], 0
     for i, length in enumerate(lengths):
         if count and (count + 1) * length > budget:
@@ -113,7 +113,7 @@ def test_batches_of_an_epoch_do_not_come_in_order_of_length() -> None:
 
 @given(LENGTHS, st.integers(1, 45))
 def test_pairs_over_the_limit_are_left_out_and_counted(pairs: list[tuple[int, int]], max_length: int) -> None:
-    """Lengths count the end symbol, which the limit does not."""
+    """Lengths include the end token, the limit does not."""
     plan = plan_of(pairs, 100, max_length=max_length)
     long = [i for i, pair in enumerate(pairs) if max(pair) - 1 > max_length]
     assert sorted(i for batch in epoch_of(plan, 1) for i in batch) == [i for i in range(len(pairs)) if i not in long]
@@ -184,7 +184,7 @@ def test_seeds_differ() -> None:
 
 
 def test_the_size_of_micro_batches_does_not_change_the_batch() -> None:
-    """What an update sees never depends on how the work is shared out."""
+    """The batch of an update never depends on how the work is divided."""
     plan = BatchPlan(*corpus(), 300, 5, 99)
     batch = plan.batch(0, 3).tolist()
     for portion in (40, 100, 300):

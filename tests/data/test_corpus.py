@@ -23,7 +23,7 @@ def pair(tmp_path: Path) -> ParallelText:
 def test_pairs_of_lines_plain_and_compressed(pair: ParallelText) -> None:
     assert pair.count() == 4
     assert list(pair) == [("one", "eins"), ("two", "zwei"), ("", "drei"), ("four", "vier")]
-    assert list(pair) == list(pair)  # as often as one likes
+    assert list(pair) == list(pair)  # can be iterated again
 
 
 def test_only_a_line_feed_counts(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_what_is_not_utf8_is_named(tmp_path: Path) -> None:
         list(text)
 
 
-@pytest.mark.timeout(20)  # whoever opens a pipe without a writer waits for ever
+@pytest.mark.timeout(20)  # opening a pipe without a writer blocks for ever
 def test_pipes_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in ("-", str(tmp_path / "pipe")):
@@ -99,12 +99,12 @@ def test_lines_to_learn_from_are_all_or_evenly_spaced(tmp_path: Path) -> None:
 
 def test_overlap_counts_validation_pairs_in_the_training_text(tmp_path: Path) -> None:
     train = ParallelText(write(tmp_path / "t.en", "a\nb\nc\n\nb\n"), write(tmp_path / "t.de", "A\nB\nC\n\nB\n"))
-    # b/B is there, twice; a spelt otherwise, c with another translation and d are not.
+    # b/B is in both, twice; a differs in case, c in its translation, and d is missing.
     valid = [("b", "B"), (" a \x00", "A"), ("c", "X"), ("d", "D"), ("b", "B")]
     assert overlap(train, valid) == 2
 
 
 def test_a_tsv_with_a_target_is_refused() -> None:
-    """The target's words would stand in the source."""
+    """Otherwise the target text would become part of the source."""
     with pytest.raises(ConfigError, match=r"pairs\.tsv\.gz: a \.tsv file holds both languages"):
         ParallelText("pairs.tsv.gz", "train.de")

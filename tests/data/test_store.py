@@ -1,4 +1,4 @@
-"""A store on the disk: mapped, read-only, and no flipped bit goes unseen."""
+"""A store on the disk is mapped and read-only, and every flipped bit is detected."""
 
 import gzip
 import json
@@ -31,7 +31,7 @@ FILES = [
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory, words: Tokenizer) -> Path:
-    """A store whose ids take several blocks."""
+    """Make a store whose ids take several blocks."""
     folder = tmp_path_factory.mktemp("whole")
     source = random_lines(7, N)
     source[17] = ""
@@ -126,7 +126,7 @@ def test_a_folder_that_is_no_store_is_refused(tmp_path: Path) -> None:
 
 
 def test_opening_reads_no_ids_and_a_batch_only_its_own(copy: Path) -> None:
-    """Damage is found when, and not before, it would do harm; and always before."""
+    """Damage is found only when the damaged block is used, but always before its use."""
     size = (copy / "source.ids").stat().st_size
     flip(copy / "source.ids", size - 3, 1)  # in the last sentence
     store = PairStore.open(copy)
@@ -144,7 +144,7 @@ def test_opening_reads_no_ids_and_a_batch_only_its_own(copy: Path) -> None:
 
 
 def test_damage_in_the_middle_of_a_long_sentence_is_found(tmp_path: Path, words: Tokenizer) -> None:
-    """Its first and last blocks may be known to be whole."""
+    """The first and last blocks of the sentence have been verified, the one in between has not."""
     text = write_pair(tmp_path, ["one", "one " * BLOCK_BYTES, "two"], ["x", "y", "z"])
     folder = prepare(text, words, tmp_path / "store").folder
     store = PairStore.open(folder)
@@ -221,11 +221,11 @@ def test_texts_that_changed_are_named(tmp_path: Path, words: Tokenizer) -> None:
     assert store.changed_texts() == []
 
     now = os.stat(text.source).st_mtime_ns
-    for jump in (-(10**18), 10**18):  # a clock that jumped, a file fetched again
+    for jump in (-(10**18), 10**18):  # the clock jumped, or the file was downloaded again
         os.utime(text.source, ns=(now + jump, now + jump))
         assert store.changed_texts() == []
 
-    Path(text.target).write_text("three\nfive\n", encoding="utf-8")  # as many bytes
+    Path(text.target).write_text("three\nfive\n", encoding="utf-8")  # the same size
     os.utime(text.target, ns=(now + 1, now + 1))
     assert store.changed_texts() == [text.target]
     with open(text.source, "a", encoding="utf-8") as file:
@@ -257,7 +257,7 @@ def test_sequences_of_any_indices(whole: Path) -> None:
 
 
 def rewrite(folder: Path, name: str, array: "np.ndarray[Any, Any]") -> None:
-    """Put other numbers into a file and make the checksums right."""
+    """Put other numbers into a file, and correct the checksums."""
     content = array.tobytes()
     (folder / name).write_bytes(content)
     sums = [checksum(content[at : at + BLOCK_BYTES]) for at in range(0, len(content), BLOCK_BYTES)]

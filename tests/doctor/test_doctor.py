@@ -1,4 +1,4 @@
-"""Faults are put into clean text at known lines; what is found must be those lines and no others."""
+"""Put faults into clean text at known lines; exactly those lines must be found."""
 
 import gzip
 import random
@@ -81,7 +81,7 @@ def test_a_line_end_may_fall_between_two_blocks(length: int, tmp_path: Path) -> 
     assert [*raw_lines(str(path))] == [b"a" * (length - 3), b"b", b"c"]
 
 
-# What is put in, and where. Each returns what must be found.
+# Each function puts in a fault, and returns the findings to expect.
 def not_utf8(sides: Sides) -> dict[str, list[int]]:
     lines = with_umlauts(sides.target)[3:600:50]
     for line in lines:
@@ -127,7 +127,7 @@ def too_long(sides: Sides) -> dict[str, list[int]]:
 
 
 def swapped(sides: Sides) -> dict[str, list[int]]:
-    """Two or three words may be too few to tell ("Did Paul sing?")."""
+    """Use longer lines: two or three words may not show their language ("Did Paul sing?")."""
     lines = [line for line in (5, 6, 7, *range(1000, 1300, 3), N) if len(sides.source[line - 1].split()) > 3]
     for line in lines:
         sides.source[line - 1], sides.target[line - 1] = sides.target[line - 1], sides.source[line - 1]
@@ -238,8 +238,8 @@ TEXTS = [
 ]  # fmt: skip
 
 
-def tearings() -> list[tuple[str, str]]:
-    """Each text with what it looks like when read as Latin-1, or as Windows-1252 if that has all its bytes."""
+def mojibake_pairs() -> list[tuple[str, str]]:
+    """Pair each text with its mojibake, decoded as Latin-1 and, if possible, as Windows-1252."""
     found = [(text, text.encode().decode("latin-1")) for text in TEXTS]
     for text in TEXTS:
         with suppress(UnicodeDecodeError):
@@ -247,7 +247,7 @@ def tearings() -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize(("text", "broken"), tearings())
+@pytest.mark.parametrize(("text", "broken"), mojibake_pairs())
 def test_mojibake_is_recognised_and_repaired(text: str, broken: str) -> None:
     assert damages(text) == []
     assert damages(broken) == ["mojibake"]
@@ -284,7 +284,7 @@ def test_characters(text: str, kinds: list[str], repaired: str) -> None:
     assert repair(text, kinds) == repaired
 
 
-# Files out of step. The line where it begins may be a few lines off: nothing but lengths tells.
+# --- shifted files: only lengths tell where a shift begins, so it may be a few lines off --------------------
 @pytest.mark.parametrize(("at", "back"), [(1000, 1060), (200, 2200), (2000, 2800)])
 def test_a_missing_line_and_an_extra_one_later(at: int, back: int, clean: Sides, tmp_path: Path) -> None:
     clean.target[at - 1 : back] = [*clean.target[at:back], "Der Gärtner schläft.".encode()]
@@ -356,7 +356,7 @@ def test_files_that_have_nothing_to_do_with_each_other(clean: Sides, tmp_path: P
     assert "unrelated" in found(examine(clean.written(tmp_path)))
 
 
-# Languages.
+# --- languages --------------------------------------------------------------------------------------------
 def test_exchanged_files_are_found_by_the_test_text(
     clean: Sides, made: heed.demo.grammar.Corpus, tmp_path: Path
 ) -> None:
@@ -369,7 +369,7 @@ def test_exchanged_files_are_found_by_the_test_text(
 
 
 def test_two_sides_of_one_language_are_not_judged(clean: Sides, tmp_path: Path) -> None:
-    """A corrector's corpus: most lines are rightly the same."""
+    """In a spelling-correction corpus, most pairs are rightly the same."""
     spoilt = [line.replace(b"the", b"teh") if number % 3 == 0 else line for number, line in enumerate(clean.source)]
     examination = examine(Sides(spoilt, clean.source).written(tmp_path))
     assert found(examination) == {}
@@ -377,7 +377,7 @@ def test_two_sides_of_one_language_are_not_judged(clean: Sides, tmp_path: Path) 
     assert "short-copy" in found(examination, faults_only=False)
 
 
-# What comes again.
+# --- duplicates and overlap -------------------------------------------------------------------------------
 def test_several_targets_are_no_fault(clean: Sides, tmp_path: Path) -> None:
     clean.source[1000] = clean.source[1]
     clean.target[1000] = clean.target[1].replace(b" ", b" doch ", 1)
@@ -417,7 +417,7 @@ def test_kept_findings_are_no_faults_and_stay(clean: Sides, tmp_path: Path) -> N
     assert Path(fixed.text.target).read_bytes().split(b"\n")[:-1] == clean.target
 
 
-# Forms of files.
+# --- file formats -----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("gz", [False, True])
 def test_tsv(gz: bool, clean: Sides, tmp_path: Path) -> None:
     lines = [a + b"\t" + b for a, b in zip(clean.source, clean.target, strict=True)]
@@ -480,7 +480,7 @@ def test_files_that_cannot_be_examined(clean: Sides, tmp_path: Path) -> None:
     ],
 )
 def test_hardly_any_text(lines: list[bytes], expected: dict[str, list[int]], tmp_path: Path) -> None:
-    """The same on both sides: whether that is a fault cannot be told from so little."""
+    """Both sides are the same, but so little text does not show whether that is a fault."""
     examination = examine(Sides(lines, lines).written(tmp_path))
     assert found(examination, faults_only=False) == expected
     assert (examination.n_source, examination.n_target) == (len(lines), len(lines))
@@ -488,7 +488,7 @@ def test_hardly_any_text(lines: list[bytes], expected: dict[str, list[int]], tmp
 
 
 def around_zero(deviation: float) -> list[float]:
-    """101 logarithms of ratios with median 0 and this median absolute deviation, whatever one more value is."""
+    """Return 101 log ratios with median 0 and this median absolute deviation, which one more value does not change."""
     return [deviation] * 40 + [-deviation] * 40 + [0.0] * 21
 
 
@@ -532,7 +532,7 @@ def test_torch_is_not_needed() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-# Real text: most of it is right, and what is wrong was counted by other means.
+# --- real text, whose faults were counted by other means --------------------------------------------------
 def test_multi30k(data_dir: Path) -> None:
     folder = data_dir / "multi30k"
     test = ParallelText(str(folder / "test_2016_flickr.en"), str(folder / "test_2016_flickr.de"))
@@ -545,7 +545,7 @@ def test_multi30k(data_dir: Path) -> None:
 
 
 def test_europarl(data_dir: Path, tmp_path: Path) -> None:
-    """Its German side has lines in other languages: the head of a Portuguese speech gives some of them away."""
+    """Its German side has lines in other languages; the headings of Portuguese speeches show some of them."""
     sides = []
     for name in ("train.en.gz", "train.de.gz"):
         with gzip.open(data_dir / "europarl" / name) as file:

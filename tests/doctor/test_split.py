@@ -38,7 +38,7 @@ def pairs() -> list[tuple[str, str]]:
 
 
 def key(source: str) -> str:
-    """Independent of heed: letters and digits alone."""
+    """Fold a sentence independently of heed: keep only letters and digits."""
     return re.sub(r"[^a-z0-9]", "", source.lower())
 
 
@@ -85,7 +85,7 @@ def test_a_seed_draws_the_same_lines_in_any_process(pairs: list[tuple[str, str]]
         "import sys; from pathlib import Path; from heed.data.corpus import ParallelText; "
         "from heed.doctor.split import split; split(ParallelText(*sys.argv[1:3]), Path(sys.argv[3]), 40, 0, 1)"
     )
-    for number in (3, 4):  # strings are hashed otherwise
+    for number in (3, 4):  # the seed of string hashing
         out = tmp_path / f"hash{number}"
         subprocess.run(
             [sys.executable, "-c", script, text.source, text.target, str(out)],
@@ -103,7 +103,7 @@ def test_lines_are_drawn_from_everywhere(tmp_path: Path) -> None:
 
 
 def test_pairs_useless_for_testing_go_to_training(tmp_path: Path) -> None:
-    """Blank sides, punctuation alone; and what has the same source."""
+    """This covers blank sides, pure punctuation, and pairs with the same source."""
     good = [(f"Sentence {number}.", f"Satz {number}.") for number in range(50)]
     bad = [("", "x"), ("No target.", ""), ("no target", "Kein Ziel."), ("...", "..."), ("  ", "  ")]
     made = split(corpus(tmp_path / "in", good + bad), tmp_path / "out", 25, 24)

@@ -26,7 +26,7 @@ def test_environment_is_left_as_it_was_after_an_error(monkeypatch: pytest.Monkey
         assert os.environ["SACREBLEU_SEED"] == "5"
         raise RuntimeError
     assert "SACREBLEU_SEED" not in os.environ
-    with sacrebleu_seed(6):  # and the lock is free again
+    with sacrebleu_seed(6):  # the lock has been released
         assert os.environ["SACREBLEU_SEED"] == "6"
 
 

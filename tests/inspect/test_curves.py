@@ -1,4 +1,4 @@
-"""events.jsonl as curves, whatever has happened to the training that wrote it."""
+"""Read curves from events.jsonl, even of a training that was killed and resumed."""
 
 import json
 import random
@@ -128,14 +128,14 @@ def test_the_criterion_is_that_of_the_start_event(tmp_path: Path) -> None:
     assert history.criterion.key == "cer"
     assert history.best(history.criterion) == 30.0  # fewer errors are better
     assert history.best(BLEU) == 12.0
-    # heed 0.1.0 did not say; what a later version may say is not known here.
+    # heed 0.1.0 did not record it; a later version may record one that is unknown here.
     for start in (line("start", 0), line("start", 0, metric="f1"), line("start", 0, metric=["cer"])):
         assert read_history(write(tmp_path, start, *lines)).criterion.key == "bleu"
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_kills_leave_no_trace(tmp_path: Path, seed: int) -> None:
-    """A training killed at random, in mid-line too, and resumed has the curves of one that never was."""
+    """A training killed at random, even within a line, and resumed has the curves of one never killed."""
     chance = random.Random(seed)
     loss = {step: chance.random() for step in range(1, 61)}
     bleu = {step: chance.random() for step in range(7, 61, 7)}

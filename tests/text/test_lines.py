@@ -22,7 +22,7 @@ Give = Callable[[bytes], None]
 
 @pytest.fixture
 def standard_input(monkeypatch: pytest.MonkeyPatch) -> Iterator[Give]:
-    """Give this process another standard input, through a real pipe."""
+    """Replace the standard input of this process by a real pipe."""
     with ExitStack() as streams:
 
         def give(content: bytes) -> None:
@@ -169,7 +169,7 @@ import os
 from heed.errors import DataError
 from heed.text.lines import read_lines
 if os.geteuid() == 0:
-    os.setuid(65534)  # root may read everything, so read as nobody
+    os.setuid(65534)  # root may read everything, so become the user "nobody"
 print(*read_lines("readable"))
 try:
     print(*read_lines("text"))

@@ -33,7 +33,7 @@ def test_by_example(text: str, expected: str) -> None:
     assert normalize(text) == expected
 
 
-# Any code point whatever, lone surrogates too.
+# Any code point, including lone surrogates.
 ANY_TEXT = st.text(st.characters(codec=None), max_size=60)
 
 
@@ -54,7 +54,7 @@ def test_result_is_one_line_of_composed_characters_that_utf8_can_carry(text: str
 
 
 def in_full(text: str) -> str:
-    """The rule, without a quick way for the usual."""
+    """Normalise without the fast path."""
     text = unicodedata.normalize("NFC", text.replace("\u2581", "_"))
     text = "".join("?" if "\ud800" <= letter <= "\udfff" else letter for letter in text)
     spaced = "".join(" " if letter.isspace() or unicodedata.category(letter) == "Cc" else letter for letter in text)

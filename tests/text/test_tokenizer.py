@@ -28,7 +28,7 @@ def learnt() -> Tokenizer:
 
 @pytest.fixture(scope="module", params=["subword", "character"])
 def either(request: pytest.FixtureRequest) -> Tokenizer:
-    """Of sub-words, or of characters."""
+    """Return a tokenizer of sub-words, or of characters."""
     return Tokenizer.learn(LINES, 400, unit=request.param)
 
 
@@ -52,7 +52,7 @@ HARD = [
 ]
 
 
-# --- there and back ---------------------------------------------------------------------------------------
+# --- encoding and decoding --------------------------------------------------------------------------------
 
 
 @given(st.text(st.characters(codec=None), max_size=80))
@@ -171,7 +171,7 @@ def test_a_vocabulary_below_the_bytes_is_refused(vocab_size: int) -> None:
 
 
 def test_a_vocabulary_below_the_characters_is_refused_with_the_minimum() -> None:
-    # 3 special symbols, 256 bytes, the space mark, and 52 letters.
+    # 3 special tokens, 256 bytes, the space mark, and 52 letters.
     with pytest.raises(
         TokenizerError, match=r"vocabulary of 270 is too small .*: .* take 312\. Set text\.vocab_size to 312"
     ):
@@ -184,7 +184,7 @@ def test_a_vocabulary_below_the_characters_is_refused_with_the_minimum() -> None
 def test_an_error_of_sentencepiece_is_reported_and_not_taken_for_ctrl_c() -> None:
     try:
         Tokenizer.learn(LINES, 400, character_coverage=0.9)
-    except KeyboardInterrupt:  # pytest would end
+    except KeyboardInterrupt:  # would end pytest
         pytest.fail("taken for Ctrl-C")
     except TokenizerError as error:
         assert str(error).startswith(
@@ -250,7 +250,7 @@ def test_a_model_of_other_special_ids_is_refused(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_while_learning_is_not_taken_for_the_end_of_the_text() -> None:
-    """Sentencepiece swallows it; a vocabulary of half a text must not come of that."""
+    """Sentencepiece swallows Ctrl-C, but must not learn a vocabulary from half of the text."""
     interrupted = False
 
     def lines() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Whole blocks of lines to ids: quick, and always what sentencepiece makes of each line."""
+"""Blocks of lines are encoded exactly as sentencepiece encodes each line."""
 
 import io
 from pathlib import Path
@@ -26,7 +26,7 @@ LINES = st.lists(
 
 
 def by_line(tokenizer: Tokenizer, lines: list[str]) -> tuple[list[int], list[int]]:
-    """The same, a line at a time."""
+    """Encode line by line with sentencepiece."""
     encoded = [[*tokenizer.encode(line).ids, EOS] for line in lines]
     return [i for ids in encoded for i in ids], [len(ids) for ids in encoded]
 
@@ -39,7 +39,7 @@ def at_once(encoder: LineEncoder, lines: list[str]) -> tuple[list[int], list[int
 @given(st.lists(LINES, min_size=1, max_size=4))
 def test_blocks_of_lines_are_encoded_as_line_by_line(tokenizer: Tokenizer, blocks: list[list[str]]) -> None:
     assert tokenizer.splits_at_spaces
-    encoder = LineEncoder(tokenizer, max_words=20)  # which is soon too many, and forgotten
+    encoder = LineEncoder(tokenizer, max_words=20)  # so the table is soon full, and starts anew
     for lines in blocks:
         assert at_once(encoder, lines) == by_line(tokenizer, lines)
 

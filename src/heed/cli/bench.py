@@ -132,7 +132,7 @@ def run(args: argparse.Namespace) -> int:
     load = f", load {here['load']}" if "load" in here else ""
     print(f"\n{here['processor']}, {counted(here['cores'], 'core')}, Python {here['python']}{load}")
     if not here["kernels"]:
-        print("measured without the C kernels (no compiler, or HEED_KERNELS=off); see docs/performance.md")
+        print("no C kernels (no compiler, or HEED_KERNELS=off); see docs/performance.md")
     return 0
 
 
@@ -171,7 +171,7 @@ def _train_lines(found: Result) -> list[str]:
         f"of the matrix peak    {found['share_of_products']:>12.0%}   "
         f"({found['product_operations_per_second'] / 1e9:,.1f} Gflop/s, measured between rounds)",
         f"peak memory           {found['peak_memory_bytes'] / 1e6:>9,.0f} MB",
-        f"time per epoch        {_span(epoch):>12}   ({counted(found['epoch_pairs'], 'pair')} with "
+        f"time per epoch        {_span(epoch):>12}   ({counted(found['epoch_pairs'], 'pair')}, "
         f"{found['target_tokens_a_pair']:.1f} target tokens each)",
     ]
 

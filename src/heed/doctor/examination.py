@@ -142,8 +142,7 @@ def _language_notes(profile: Profile) -> list[str]:
         return []
     if profile.n_bytes < MIN_LANGUAGE_BYTES:
         return [
-            f"languages: {profile.n_bytes:,} bytes are too little text to tell them apart, "
-            f"{MIN_LANGUAGE_BYTES:,} are enough"
+            f"languages: too little text to tell them apart ({profile.n_bytes:,} bytes; needs {MIN_LANGUAGE_BYTES:,})"
         ]
     return ["languages: both sides look like the same language"]
 
@@ -358,10 +357,10 @@ def _describe_line_count(alignment: Alignment, n_source: int, n_target: int) -> 
     longer, extra = ("source", n_source - n_target) if n_source > n_target else ("target", n_target - n_source)
     counts = f"the source has {n_source:,} lines, the target {n_target:,}"
     if alignment.stretches is None:
-        return f"{counts}; their lengths do not tell where they diverge"
+        return f"{counts};\ntheir lengths do not tell where they diverge"
     away = [stretch for stretch in alignment.stretches if stretch.shift]
     if not away:
-        return f"{counts}; they match up to the end of the shorter file, so the {longer} has {extra:,} more at its end"
+        return f"{counts};\nthey match up to the end of the shorter file, so the {longer} has {extra:,} more at its end"
     return "\n".join([counts, *map(_describe, away)])
 
 
