@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import heed
-from heed.cli.main import GROUPS, VERBS, build_parser, main
+from heed.cli.main import COMMANDS, GROUPS, build_parser, main
 from tests.cli.conftest import COMMAND, ENVIRONMENT
 from tests.cli.conftest import heed as run_heed
 
-PAGES = [[], *([verb] for verb in VERBS), *(["bench", kind] for kind in ("train", "translate", "prepare"))]
+PAGES = [[], *([command] for command in COMMANDS), *(["bench", kind] for kind in ("train", "translate", "prepare"))]
 OPERATORS = {"|", "<", ">", ">>"}
 
 
@@ -52,15 +52,15 @@ def test_every_help_ends_in_examples_that_would_run(page: list[str], capsys: pyt
             commands = [*commands, []] if word in OPERATORS else [*commands[:-1], [*commands[-1], word]]
         ours = [command[1:] for command in commands if command[:1] == ["heed"]]
         assert ours, example
-        used += [parser.parse_args(arguments).verb for arguments in ours]
+        used += [parser.parse_args(arguments).command for arguments in ours]
     assert not page or page[0] in used
 
 
-def test_the_help_names_every_verb_once_in_groups(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_names_every_command_once_in_groups(capsys: pytest.CaptureFixture[str]) -> None:
     text = help_of(capsys)
     assert re.findall(r"^(\w[\w ]+):$", text, re.MULTILINE) == [*GROUPS, "other options", "examples"]
-    for verb, module in VERBS.items():
-        assert len(re.findall(rf"^  {verb}  +{re.escape(module.HELP[:20])}", text, re.MULTILINE)) == 1
+    for command, module in COMMANDS.items():
+        assert len(re.findall(rf"^  {command}  +{re.escape(module.HELP[:20])}", text, re.MULTILINE)) == 1
 
 
 @pytest.mark.parametrize("page", [[], ["train"], ["bench", "train"]], ids=" ".join)
@@ -71,10 +71,10 @@ def test_help_is_a_command_too(page: list[str], capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out == help_of(capsys, *page)
 
 
-def test_every_verb_has_its_file() -> None:
+def test_every_command_has_its_file() -> None:
     folder = Path(heed.__file__).parent / "cli"
     assert {file.stem for file in folder.glob("*.py")} == {
-        *(name.replace("-", "_") for name in VERBS),
+        *(name.replace("-", "_") for name in COMMANDS),
         *("__init__", "main", "output", "progress", "search", "startup", "terminal", "usage"),
     }
 
@@ -110,7 +110,7 @@ def test_the_command_and_the_module_are_the_same() -> None:
         ("trian --source x", 'heed: unknown command "trian"; did you mean train?'),
         ("help trian", 'heed: unknown command "trian"; did you mean train?'),
         ("bench trian", 'heed bench: unknown command "trian"; did you mean train?'),
-        ("frobnicate", f'heed: unknown command "frobnicate"; choose from {", ".join(VERBS)}'),
+        ("frobnicate", f'heed: unknown command "frobnicate"; choose from {", ".join(COMMANDS)}'),
         ("--foo", "heed: unknown option --foo"),
         ("translate", "heed translate: the following arguments are required: --model"),
         ("translate --model x --beam y", "heed translate: argument --beam: invalid int value: 'y'"),
@@ -181,7 +181,7 @@ def test_debug_shows_where_an_error_came_from() -> None:
 def test_a_file_that_cannot_be_written_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(VERBS["score"], "run", lambda args: open(tmp_path / "absent" / "out", "w"))
+    monkeypatch.setattr(COMMANDS["score"], "run", lambda args: open(tmp_path / "absent" / "out", "w"))
     assert main(["score", "--reference", "x"]) == 1
     assert capsys.readouterr().err == f"heed score: {tmp_path / 'absent' / 'out'}: No such file or directory\n"
 

@@ -196,13 +196,15 @@ def test_invalid_settings_are_refused(folder: Path) -> None:
         run(*files, "--baseline", "poor", "--resamples", "0")
 
 
-@pytest.mark.parametrize("verb", ["score", "evaluate", "runs", "plot"])
-def test_help_fits_80_columns(verb: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("command", ["score", "evaluate", "runs", "plot"])
+def test_help_fits_80_columns(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit) as ended:
-        main([verb, "--help"])
+        main([command, "--help"])
     assert ended.value.code == 0
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
-    assert out.count(f"  heed {verb}") >= 2  # examples
-    assert ("paperBLEU" in out) is (verb in ("score", "evaluate"))  # and the option it needs
+    assert out.count(f"  heed {command}") >= 2  # examples
+    assert ("paperBLEU" in out) is (command in ("score", "evaluate"))  # and the option it needs

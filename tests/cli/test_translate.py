@@ -448,7 +448,7 @@ def test_the_vocabulary_of_another_run(copy: Path, cache: Path, engine: str) -> 
         (["--seed", "5"], 2, "--seed needs --sample"),
         (["--sample", "--greedy"], 2, "--sample replaces the search that --greedy asks for"),
         (["--sample", "--beam", "4"], 2, "--sample replaces the search that --beam 4 asks for"),
-        (["--output", "absent/folder/out"], 1, "absent/folder/out: there is no folder absent/folder"),
+        (["--output", "absent/folder/out"], 1, "absent/folder/out: the folder absent/folder does not exist"),
         (["--output", "."], 1, ".: is a folder"),
         (["--input", "absent"], 1, "absent: no such file"),
     ],
@@ -715,7 +715,7 @@ def test_a_prompt_on_a_terminal(trained: Trained) -> None:
     out, err = process.communicate(timeout=60)
     terminal.shown()
     assert (process.returncode, len(out.splitlines())) == (0, 1)
-    assert err == b"type a sentence; Ctrl-D ends\n"
+    assert err == b"type a sentence per line; Ctrl-D ends\n"
 
 
 def test_the_help_fits_eighty_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -154,9 +154,9 @@ def _train(args: argparse.Namespace) -> Result:
         base = preset(settings.get("preset", "base"))
     layers = [(args.config, {**settings, "preset": base.preset})] if settings else []
     config = build_config(base, *layers, ("--set", parse_overrides(args.set)))
-    with tempfile.TemporaryDirectory() as folder, counting(2 * (args.rounds + 1), "training") as tell:
+    with tempfile.TemporaryDirectory() as folder, counting(2 * (args.rounds + 1), "training") as progress:
         text = first_pairs(args.source, args.target, args.pairs, Path(folder))
-        return measure_training(config, text, Path(folder), args.rounds, args.updates, tell)
+        return measure_training(config, text, Path(folder), args.rounds, args.updates, progress)
 
 
 def _train_lines(found: Result) -> list[str]:
@@ -198,8 +198,8 @@ def _translate(args: argparse.Namespace) -> Result:
     texts, origin = _texts(args.input, run.config.data.valid_source, args.sentences)
     beam = run.config.decode.beam if args.beam is None else args.beam
     sides = engines(args.model, args.checkpoint)
-    with counting(turns(len(sides), len(texts), args.rounds, args.single), "translating") as tell:
-        found = measure_translating(sides, texts, beam, args.rounds, args.single, tell)
+    with counting(turns(len(sides), len(texts), args.rounds, args.single), "translating") as progress:
+        found = measure_translating(sides, texts, beam, args.rounds, args.single, progress)
     return {"model": str(args.model), "checkpoint": run.checkpoint_path(args.checkpoint).name, "text": origin, **found}
 
 
@@ -251,9 +251,9 @@ def _prepare(args: argparse.Namespace) -> Result:
     from heed.bench.preparing import measure_preparing
     from heed.bench.text import first_pairs
 
-    with tempfile.TemporaryDirectory() as folder, counting(2 * (args.rounds + 1), "preparing") as tell:
+    with tempfile.TemporaryDirectory() as folder, counting(2 * (args.rounds + 1), "preparing") as progress:
         text = first_pairs(args.source, args.target, args.pairs, Path(folder))
-        return measure_preparing(text, Path(folder), args.vocab_size, args.rounds, tell)
+        return measure_preparing(text, Path(folder), args.vocab_size, args.rounds, progress)
 
 
 def _prepare_lines(found: Result) -> list[str]:

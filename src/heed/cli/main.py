@@ -31,7 +31,7 @@ from heed.cli import (
 from heed.cli.usage import Parser
 from heed.errors import ConfigError, HeedError, printable
 
-VERBS = {
+COMMANDS = {
     "demo": demo,
     "doctor": doctor,
     "split": split,
@@ -64,31 +64,31 @@ def build_parser() -> Parser:
     parser = Parser(
         prog="heed",
         usage="heed COMMAND ...",
-        description="Two line-aligned text files in, a translator out.\n\n" + _list_of_verbs(),
+        description="Two line-aligned text files in, a translator out.\n\n" + _list_of_commands(),
         epilog="examples:\n"
         "  heed demo\n"
         "  heed train --source train.en --target train.de --preset tiny --out runs/x\n"
         "  heed translate --model runs/x < in.txt > out.txt\n\n"
         "heed COMMAND --help shows a command's options and examples\n",
     )
-    verbs = parser.add_subparsers(prog="heed", dest="verb", required=True, help=argparse.SUPPRESS)
-    for name, module in VERBS.items():
-        verb = verbs.add_parser(name)
-        module.configure(verb)
-        verb.add_other_options()
+    commands = parser.add_subparsers(prog="heed", dest="command", required=True, help=argparse.SUPPRESS)
+    for name, module in COMMANDS.items():
+        command = commands.add_parser(name)
+        module.configure(command)
+        command.add_other_options()
     other = parser.add_other_options()
     other.add_argument("--version", action="version", version=f"heed {heed.__version__}", help="print the version")
     return parser
 
 
-def _list_of_verbs() -> str:
+def _list_of_commands() -> str:
     grouped = {name for names in GROUPS.values() for name in names}
-    groups = {**GROUPS, "other": [*GROUPS["other"], *(name for name in VERBS if name not in grouped)]}
+    groups = {**GROUPS, "other": [*GROUPS["other"], *(name for name in COMMANDS if name not in grouped)]}
     lines = []
     for group, names in groups.items():
         lines.append(f"{group}:")
         for name in names:
-            text = textwrap.wrap(VERBS[name].HELP, 79 - 16)
+            text = textwrap.wrap(COMMANDS[name].HELP, 79 - 16)
             lines += [f"  {name:<14}{text[0]}", *(" " * 16 + line for line in text[1:])]
         lines.append("")
     return "\n".join(lines).rstrip()
@@ -97,7 +97,7 @@ def _list_of_verbs() -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command, and return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    args = argparse.Namespace(verb="", debug=False)
+    args = argparse.Namespace(command="", debug=False)
     for stream in (sys.stdout, sys.stderr):  # escape characters the terminal cannot show, rather than fail
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -107,13 +107,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.print_help(sys.stderr)
             return 2
         args = parser.parse_args([*words[1:], "--help"] if words[0] == "help" else words)
-        code = int(VERBS[args.verb].run(args))
+        code = int(COMMANDS[args.command].run(args))
         sys.stdout.flush()  # here, so that the handler below sees a closed pipe
         return code
     except (HeedError, OSError, KeyboardInterrupt) as error:
         if getattr(args, "debug", False) and not isinstance(error, KeyboardInterrupt | BrokenPipeError):
             raise
-        return _report_error(error, f"heed {args.verb}".rstrip())
+        return _report_error(error, f"heed {args.command}".rstrip())
 
 
 def _report_error(error: BaseException, command: str) -> int:
