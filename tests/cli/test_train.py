@@ -204,7 +204,7 @@ def test_resuming_takes_no_other_settings(trained: Trained) -> None:
     for more in (["--set", "train.seed=5"], ["--set", "model.h=4"], ["--preset", "base"], ["--out", "x"]):
         done = heed("train", "--resume", trained.path, *more)
         assert done.code == 2
-        assert "--resume keeps the run's own settings; only --set train.max_steps" in done.err
+        assert "--resume keeps the run's own settings; --set can change only train.max_steps" in done.err
 
 
 # --- bad input --------------------------------------------------------------------------------------------

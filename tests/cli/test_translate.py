@@ -294,7 +294,7 @@ def test_a_translation_cut_at_the_length_limit_is_reported(
     found = [json.loads(line) for line in translated(tmp_path, trained.path, source, "--greedy", "--json")]
     without_end = [one["line"] for one in found if not one["finished"]]
     assert 0 < len(without_end) < 40
-    said = [f"line {number}: the translation was cut at its length limit" for number in without_end]
+    said = [f"line {number}: the translation stopped at its length limit, unfinished" for number in without_end]
     assert capsys.readouterr().err.splitlines() == said
 
 

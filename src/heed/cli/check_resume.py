@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "with `heed train --resume` after each kill. Then compare the two runs byte by\n"
         "byte. Without --source or a config, train on a small built-in corpus.\n"
         "\n"
-        "exit code: 0 identical, 1 not identical, 2 wrong usage"
+        "exit code: 0 identical, 1 not identical or failed, 2 wrong usage"
     )
     parser.epilog = EPILOG
     check = parser.add_argument_group("check")
@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     check.add_argument(
         "--folder", type=Path, metavar="FOLDER", help="keep both runs in this new folder (default: delete them)"
     )
-    check.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
+    check.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     text = parser.add_argument_group("text")
     for option, what in _DATA.items():
         text.add_argument(option, metavar="FILE", help=what)

@@ -117,7 +117,10 @@ def _vocabulary(args: argparse.Namespace, text: "ParallelText", n_lines: int) ->
     lines = evenly_spaced_lines(text, n_lines, learnt["learn_lines"])
     tokenizer = Tokenizer.learn(lines, learnt["vocab_size"], learnt["character_coverage"])
     if len(tokenizer) < learnt["vocab_size"]:
-        print(f"the text has only {len(tokenizer):,} pieces; the vocabulary is that small", file=sys.stderr)
+        print(
+            f"the text yields only {len(tokenizer):,} pieces, so the vocabulary is smaller than asked for",
+            file=sys.stderr,
+        )
     return tokenizer, learnt
 
 

@@ -23,8 +23,8 @@ def add_model(group: argparse._ActionsContainer) -> None:
 
 
 def add_search(group: argparse._ActionsContainer) -> None:
-    group.add_argument("--beam", type=int, metavar="N", help="beam width; 1 is greedy (default: the run's, usually 4)")
-    group.add_argument("--alpha", type=float, metavar="X", help="length penalty (default: the run's, usually 0.6)")
+    group.add_argument("--beam", type=int, metavar="N", help="beam width; 1 is greedy (default: the run's, 4)")
+    group.add_argument("--alpha", type=float, metavar="X", help="length penalty (default: the run's, 0.6)")
 
 
 def add_sampling(group: argparse._ActionsContainer) -> None:
@@ -32,10 +32,8 @@ def add_sampling(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--temperature", type=float, metavar="X", help="below 1 is sharper, above 1 flatter (default: 1)"
     )
-    group.add_argument("--top-k", type=int, metavar="K", help="sample from the K most probable tokens only")
-    group.add_argument(
-        "--top-p", type=float, metavar="P", help="sample from the most probable tokens that sum to P, such as 0.9"
-    )
+    group.add_argument("--top-k", type=int, metavar="K", help="sample from the K most probable tokens")
+    group.add_argument("--top-p", type=float, metavar="P", help="sample from the top tokens that sum to P, such as 0.9")
     group.add_argument("--seed", type=int, metavar="N", help="random seed (default: 1)")
 
 
@@ -45,7 +43,7 @@ def add_engine(group: argparse._ActionsContainer) -> None:
         "--engine",
         choices=["torch", "ctranslate2"],
         default="torch",
-        help="default: torch; ctranslate2 starts a second faster, but must be installed",
+        help="torch (default), or ctranslate2: starts a second faster, if installed",
     )
 
 

@@ -85,7 +85,7 @@ def _train(args: argparse.Namespace) -> int:
         others = (*_text(args), args.config, args.preset, args.out, args.settings)
         if any(others) or changes or longer.keys() - {"max_steps", "patience"}:
             raise ConfigError(
-                "--resume keeps the run's own settings; only --set train.max_steps and train.patience can change them"
+                "--resume keeps the run's own settings; --set can change only train.max_steps and train.patience"
             )
         import_torch()
         from heed.training.loop import resume

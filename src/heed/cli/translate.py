@@ -63,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("search")
     add_search(group)
     group.add_argument("--greedy", action="store_true", help="the same as --beam 1")
-    group.add_argument("--prefixes", metavar="FILE", help="force the translation of line n to begin with line n")
+    group.add_argument("--prefixes", metavar="FILE", help="line n of FILE begins the translation of line n")
 
     group = parser.add_argument_group("output format")
     group.add_argument(
@@ -71,10 +71,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="N translations per line, one per row: line number, tab, score, tab, text",
+        help="N translations per line: number, tab, score, tab, text",
     )
-    group.add_argument("--scores", action="store_true", help="one translation per row: score, tab, text")
-    group.add_argument("--json", action="store_true", help="one JSON object per row, with scores and pieces")
+    group.add_argument("--scores", action="store_true", help="write score, tab, text")
+    group.add_argument("--json", action="store_true", help="write one JSON object per line, with scores and pieces")
 
     group = parser.add_argument_group("engine")
     add_engine(group)
@@ -215,7 +215,7 @@ def _warn(number: int, translation: "Translation") -> None:
             file=sys.stderr,
         )
     if not translation.finished:
-        print(f"line {number}: the translation was cut at its length limit", file=sys.stderr)
+        print(f"line {number}: the translation stopped at its length limit, unfinished", file=sys.stderr)
 
 
 def _chunks(lines: Iterator[str]) -> Iterator[list[str]]:
