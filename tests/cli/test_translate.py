@@ -724,6 +724,6 @@ def test_the_help_fits_eighty_columns(monkeypatch: pytest.MonkeyPatch, capsys: p
         build_parser().parse_args(["translate", "--help"])
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
-    groups = ["model, input and output:", "search:", "sampling:", "output format:", "engine:", "examples:"]
+    groups = ["model, input and output:", "search:", "output format:", "engine:", "sampling:", "examples:"]
     places = [out.index(f"\n{group}\n") for group in groups]
     assert places == sorted(places)
