@@ -300,7 +300,7 @@ def test_a_training_without_a_preset_names_smaller_ones(tmp_path: Path, capsys: 
     absent = ["train", "--source", str(tmp_path / "a"), "--target", str(tmp_path / "b"), "--out", str(tmp_path / "run")]
     assert main(absent) == 1
     said = capsys.readouterr().err
-    assert ("no --preset: this is the paper's base model" in said) == (not torch.cuda.is_available())
+    assert ("no --preset: training the paper's base model" in said) == (not torch.cuda.is_available())
     assert all(len(line) < 80 for line in said.splitlines()[:-1])
     assert main([*absent, "--preset", "base"]) == 1
     assert "no --preset" not in capsys.readouterr().err
