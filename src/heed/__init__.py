@@ -4,7 +4,7 @@
     >>> translator = heed.load("runs/x")
     >>> translator.translate(["A man is riding a bike."])[0].text
 
-Names are imported when first used, so that `import heed` is fast.
+Each name is imported when it is first used, so `import heed` itself is fast.
 """
 
 from importlib import import_module
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOME = {
+_MODULE_OF = {
     "Attention": "heed.translation",
     "CheckpointError": "heed.errors",
     "Config": "heed.config",
@@ -55,13 +55,13 @@ _HOME = {
     "train": "heed.training.loop",
 }
 
-__all__ = [*sorted(_HOME), "__version__"]  # noqa: PLE0604
+__all__ = [*sorted(_MODULE_OF), "__version__"]  # noqa: PLE0604
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'heed' has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    return getattr(import_module(_MODULE_OF[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""Show a progress bar on standard error if that is a terminal."""
+"""Show a progress bar on standard error, if that is a terminal."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def counting(total: int, what: str) -> Iterator[Callable[[int], None]]:
-    """Show a bar with the time left, on a terminal; yield a function to call with the number done."""
+    """Show a bar with the time left, on a terminal; yield a function to call with the number of items done."""
     if not sys.stderr.isatty():
         yield lambda done: None
         return

@@ -1,4 +1,4 @@
-"""The real command, and a minute model it has trained."""
+"""Run the real command, and train a tiny model with it."""
 
 import os
 import pty
@@ -20,14 +20,14 @@ from heed.kernels.library import library
 from tests.processes import Started
 
 COMMAND = str(Path(sys.executable).with_name("heed"))
-# One thread is quickest for a minute model; nothing from the terminal or the settings the tests run in.
+# One thread is fastest for the tiny model. Take nothing from the terminal or the settings the tests run in.
 _NOT_OURS = {"COLUMNS", "FORCE_COLOR", "NO_COLOR", "TERM", "PYTHONUNBUFFERED"}
 ENVIRONMENT = {
     **{key: value for key, value in os.environ.items() if key not in _NOT_OURS},
     "OMP_NUM_THREADS": "1",
     "TERM": "xterm",
 }
-MINUTE = {
+TINY_SETTINGS = {
     "model.encoder_layers": 1,
     "model.decoder_layers": 1,
     "model.d_model": 16,
@@ -49,7 +49,7 @@ MINUTE = {
 
 @dataclass(frozen=True)
 class Done:
-    """What a command left: exit code, bytes of both streams as text."""
+    """The result of a command: its exit code, and the text of both streams."""
 
     code: int
     out: str
@@ -57,13 +57,13 @@ class Done:
 
     @property
     def lines(self) -> list[str]:
-        """Lines of standard output, as `\\n` and nothing else ends them."""
+        """Return the lines of standard output, split at `\\n` only."""
         assert self.out == "" or self.out.endswith("\n")
         return self.out.split("\n")[:-1]
 
 
 def heed(*arguments: object, given: str | bytes = b"", timeout: float = 120) -> Done:
-    """Run the command to its end."""
+    """Run the command and wait for it."""
     given = given.encode() if isinstance(given, str) else given
     done = subprocess.run(
         [COMMAND, *map(str, arguments)], input=given, capture_output=True, env=ENVIRONMENT, timeout=timeout
@@ -72,13 +72,13 @@ def heed(*arguments: object, given: str | bytes = b"", timeout: float = 120) -> 
 
 
 def started(*arguments: object, **streams: object) -> Started[bytes]:
-    """Begin to run the command, with a pipe for each stream not given."""
+    """Start the command, with a pipe for each stream that is not given."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
     return Started([COMMAND, *map(str, arguments)], env=ENVIRONMENT, **pipes)  # type: ignore[call-overload]
 
 
 def without_ctranslate2(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run the command as where CTranslate2 is not installed."""
+    """Run the command as if CTranslate2 were not installed."""
     script = "import sys; sys.modules['ctranslate2'] = None; from heed.cli.main import main; sys.exit(main({}))"
     command = [sys.executable, "-c", script.format([*map(str, arguments)])]
     return subprocess.run(command, input="a b\n", capture_output=True, text=True, env=ENVIRONMENT, timeout=120)
@@ -103,8 +103,8 @@ def on_a_terminal(*arguments: object) -> list[str]:
 
 
 def settings(**changes: object) -> list[str]:
-    """The minute model's `--set` arguments; `train__max_steps=5` changes one."""
-    merged = {**MINUTE, **{key.replace("__", "."): value for key, value in changes.items()}}
+    """Return the `--set` arguments of the tiny model; `train__max_steps=5` changes one."""
+    merged = {**TINY_SETTINGS, **{key.replace("__", "."): value for key, value in changes.items()}}
     return [word for key, value in merged.items() for word in ("--set", f"{key}={value}")]
 
 
@@ -120,7 +120,7 @@ def letters(seed: int, n: int) -> list[str]:
 
 @contextmanager
 def own_cache(folder: Path) -> Iterator[Path]:
-    """Here, and in commands that are started: exports are kept in this folder, and kernels need no compiling."""
+    """Use this cache folder here and in started commands, with kernels that are compiled already."""
     (folder / "heed").mkdir(mode=0o700, parents=True)
     if (compiled := library()) is not None and Path(compiled._name).exists():
         shutil.copy2(compiled._name, folder / "heed")
@@ -138,20 +138,20 @@ def cache(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def module_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """For tests that use CTranslate2, and do not mind that others have."""
+    """Share one cache folder among tests that use CTranslate2."""
     with own_cache(tmp_path_factory.mktemp("caches") / "cache") as folder:
         yield folder
 
 
 def exports(cache: Path) -> list[Path]:
-    """What was exported, in this cache folder, hidden folders too."""
+    """Return the exports in this cache folder, including hidden folders."""
     folder = cache / "heed" / "exports"
     return sorted(path for path in folder.iterdir() if path.is_dir()) if folder.exists() else []
 
 
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Letters, and the same reversed."""
+    """Write a corpus of letters whose translation is the reversed line."""
     folder = tmp_path_factory.mktemp("corpus")
     train = letters(1, 300)
     valid = [line for line in letters(2, 30) if line not in train][:12]
@@ -195,5 +195,5 @@ def trained(train_run: TrainRun) -> Trained:
 
 @pytest.fixture(scope="session")
 def second(train_run: TrainRun, trained: Trained) -> Trained:
-    """Another model of the same vocabulary."""
+    """Train another model with the same vocabulary."""
     return train_run(train__seed=2, train__max_steps=20, text__tokenizer=trained.path / "tokenizer.model")

@@ -1,4 +1,4 @@
-"""`heed bench` prints consistent numbers. No test depends on how fast it is."""
+"""`heed bench`: its numbers are consistent. No test depends on speed."""
 
 import json
 import math
@@ -19,9 +19,9 @@ from heed.cli.main import main
 from heed.config import ModelConfig
 from heed.model.size import update_operations
 from heed.vocabulary import Vocabulary
-from tests.cli.conftest import MINUTE, Done, Trained, heed, letters, write_lines
+from tests.cli.conftest import TINY_SETTINGS, Done, Trained, heed, letters, write_lines
 
-MODEL = {key: value for key, value in MINUTE.items() if key.startswith("model.") or key == "train.batch_tokens"}
+MODEL = {key: value for key, value in TINY_SETTINGS.items() if key.startswith("model.") or key == "train.batch_tokens"}
 SETTINGS = [word for key, value in MODEL.items() for word in ("--set", f"{key}={value}")]
 
 
@@ -40,7 +40,7 @@ def same_rates(amount: float, seconds: list[float], rate: dict[str, float]) -> N
 
 
 def fits_the_page(done: Done, *paths: object) -> None:
-    """Check that lines fit 80 columns, except for long file names."""
+    """Check that lines fit 80 columns, except those with long file names."""
     assert done.code == 0, done.err
     for line in done.lines:
         assert len(line) <= 80 or any(str(path) in line for path in paths), done.out
@@ -58,7 +58,7 @@ def test_training(corpus: Path) -> None:
     same_rates(result["tokens_a_round"], result["seconds"], result["target_tokens_per_second"])
     reached = result["operations_a_round"] / min(result["seconds"])
     assert result["share_of_products"] == pytest.approx(reached / result["product_operations_per_second"])
-    # Two updates of at most 600 padded tokens; a letter is a piece, and each line has an end.
+    # Two updates of at most 600 padded tokens; a letter is a token, and each line has an end token.
     assert 600 < result["tokens_a_round"] <= 1200
     lines = (corpus / "train.tgt").read_text().splitlines()
     mean = statistics.mean(len(line.split()) + 1 for line in lines)
@@ -81,7 +81,7 @@ def test_training_on_built_in_sentences_with_a_config_file(tmp_path: Path) -> No
 
 
 def test_operations_are_those_torch_counts() -> None:
-    """Count those of the same model in torch, which counts both halves of the masked attention; one is needed."""
+    """Compare with torch's count for the same model; torch counts both halves of masked attention, we need one."""
     d, ff, vocab_size, s, t = 32, 64, 50, 7, 5
     model, output = nn.Transformer(d, 4, 2, 3, ff, dropout=0.0, batch_first=True), nn.Linear(d, vocab_size)
     source, target = (torch.randn(1, length, d, requires_grad=True) for length in (s, t))
@@ -119,8 +119,8 @@ def test_translating(trained: Trained, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("module_cache")
-def test_ctranslate2_does_not_change_torchs_threads(trained: Trained) -> None:
-    """CTranslate2 sets the number for the whole process: torch would be measured with one thread."""
+def test_ctranslate2_does_not_change_the_threads_of_torch(trained: Trained) -> None:
+    """CTranslate2 sets the number of threads of the whole process, so torch would be measured with one."""
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(3)
@@ -167,7 +167,7 @@ def test_percentiles_and_rates() -> None:
     assert rates(12, [4.0, 2.0, 3.0]) == {"best": 6, "median": 4}
 
 
-# --- bad requests -----------------------------------------------------------------------------------------
+# --- invalid options --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -184,12 +184,14 @@ def test_percentiles_and_rates() -> None:
         (["translate", "--model", "absent"], 1, "absent: no such run folder"),
     ],
 )
-def test_invalid_requests(arguments: list[str], code: int, complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_options_are_refused(
+    arguments: list[str], code: int, complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["bench", *arguments]) == code
     out, err = capsys.readouterr()
     assert out == "" and err.startswith("heed bench: ") and complaint in err
 
 
-def test_what_to_measure_must_be_said() -> None:
+def test_bench_needs_a_command() -> None:
     done = heed("bench")
     assert done.code == 2 and "train|translate|prepare" in done.err

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from heed.lock import FolderLock
-from tests.cli.conftest import COMMAND, ENVIRONMENT, MINUTE, heed, started
+from tests.cli.conftest import COMMAND, ENVIRONMENT, TINY_SETTINGS, heed, started
 
-OWN = {"train.max_steps", "train.save_every", "train.validate_every", "train.log_every"}  # chosen by the verb
-SETTINGS = [word for key, value in MINUTE.items() if key not in OWN for word in ("--set", f"{key}={value}")]
+OWN = {"train.max_steps", "train.save_every", "train.validate_every", "train.log_every"}  # chosen by the command
+SETTINGS = [word for key, value in TINY_SETTINGS.items() if key not in OWN for word in ("--set", f"{key}={value}")]
 
 
 def test_identical_after_kills(train_arguments: list[object], tmp_path: Path) -> None:
     folder = tmp_path / "check"
-    more = ["--set", "train.save_every=7"]  # what the user sets counts
+    more = ["--set", "train.save_every=7"]  # the user's setting wins
     kills = ["--steps", 20, "--kills", 2, "--seed", 2]
     words = [*train_arguments[1:], *SETTINGS, *more, *kills, "--folder", folder, "--json"]
     done = heed("check-resume", *words)
@@ -32,14 +32,14 @@ def test_identical_after_kills(train_arguments: list[object], tmp_path: Path) ->
     ]
     assert found["folder"] == str(folder)
     assert json.loads((folder / "broken" / "config.json").read_text())["train"]["save_every"] == 7
-    # The system's own word on the bytes.
+    # An independent tool computes the same checksums.
     last = "checkpoints/step-00000020"
     assert found["sha256"].keys() >= {f"{last}/model.safetensors", f"{last}/optimizer.safetensors"}
     for name, digest in found["sha256"].items():
         for run in ("straight", "broken"):
             listed = subprocess.run(["sha256sum", folder / run / name], capture_output=True, text=True, check=True)
             assert listed.stdout.split()[0] == digest
-    # The second run really was killed: its parts are in its events.
+    # The second run really was killed: its events show the resumes.
     events = [json.loads(line) for line in (folder / "broken" / "events.jsonl").read_text().splitlines()]
     starts = [event for event in events if event["event"] == "start"]
     assert len(starts) >= 2
@@ -55,8 +55,8 @@ if any(word.endswith("/broken") for word in sys.argv):
 """
 
 
-def test_a_training_that_resumes_as_another_is_found_out(train_arguments: list[object], tmp_path: Path) -> None:
-    """Sabotaged: in the second run another dropout is drawn."""
+def test_a_resume_that_diverges_is_detected(train_arguments: list[object], tmp_path: Path) -> None:
+    """The second run is sabotaged: its dropout differs."""
     (tmp_path / "sitecustomize.py").write_text(SABOTAGE, encoding="utf-8")
     words = [*train_arguments[1:], *SETTINGS, "--steps", 4, "--kills", 1, "--folder", tmp_path / "check"]
     path = os.pathsep.join([str(tmp_path), *filter(None, [ENVIRONMENT.get("PYTHONPATH")])])
@@ -73,7 +73,7 @@ def test_a_training_that_resumes_as_another_is_found_out(train_arguments: list[o
 
 
 @pytest.mark.slow
-def test_without_data_the_built_in_corpus_and_no_folder_left(tmp_path: Path) -> None:
+def test_without_data_it_uses_the_built_in_corpus_and_leaves_no_folder(tmp_path: Path) -> None:
     done = subprocess.run(
         [COMMAND, "check-resume", "--steps", "4", "--kills", "1", *SETTINGS, "--set", "text.vocab_size=500"],
         env={**ENVIRONMENT, "TMPDIR": str(tmp_path)},
@@ -103,7 +103,7 @@ def test_ctrl_c_leaves_no_process_behind(train_arguments: list[object], tmp_path
     assert events.read_bytes() == told
 
 
-def test_killed_it_takes_its_training_along(train_arguments: list[object], tmp_path: Path) -> None:
+def test_the_training_dies_with_its_parent(train_arguments: list[object], tmp_path: Path) -> None:
     words = [*train_arguments[1:], *SETTINGS, "--steps", 100000, "--folder", tmp_path / "check"]
     process = started("check-resume", *words)
     run = tmp_path / "check" / "straight"
@@ -116,7 +116,7 @@ def test_killed_it_takes_its_training_along(train_arguments: list[object], tmp_p
     deadline = time.monotonic() + 30
     try:
         while FolderLock.is_held(run):
-            assert time.monotonic() < deadline, "it trains on"
+            assert time.monotonic() < deadline, "the training still runs"
             time.sleep(0.05)
     finally:
         with contextlib.suppress(ProcessLookupError):
@@ -133,7 +133,7 @@ def test_killed_it_takes_its_training_along(train_arguments: list[object], tmp_p
         (["--set", "train.stepps=5"], 1, 'unknown key "train.stepps"'),
     ],
 )
-def test_what_cannot_be_checked(words: list[str], code: int, complaint: str, tmp_path: Path) -> None:
+def test_invalid_options_are_refused(words: list[str], code: int, complaint: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = heed("check-resume", *(word.format(here=tmp_path) for word in words))
     assert done.code == code

@@ -10,9 +10,8 @@ import pytest
 
 import heed.demo.grammar
 from heed.cli import demo
-from heed.config import Config, preset
-from heed.settings import build_config
-from tests.cli.conftest import MINUTE, write_lines
+from heed.config import Config, build_config, preset
+from tests.cli.conftest import TINY_SETTINGS, write_lines
 
 
 def test_the_demo_trains_the_tiny_model(tmp_path: Path) -> None:
@@ -26,7 +25,7 @@ def test_the_demo_trains_the_tiny_model(tmp_path: Path) -> None:
 
 
 def interrupt_at_step(run: Path, step: int) -> threading.Thread:
-    """Press Ctrl-C once the training in a run folder has come so far."""
+    """Press Ctrl-C once the training in a run folder has reached a step."""
 
     def wait() -> None:
         while not (run / "events.jsonl").exists() or f'"step": {step},' not in (run / "events.jsonl").read_text():
@@ -38,19 +37,19 @@ def interrupt_at_step(run: Path, step: int) -> threading.Thread:
     return thread
 
 
-def test_an_interrupted_demo_is_taken_up_and_ends_as_any_other(
+def test_an_interrupted_demo_is_resumed_and_finishes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The whole demo, on less of its text and with a small model."""
+    """Run the whole demo, on less text and with a small model."""
     data = tmp_path / "demo-data"
     data.mkdir()
     made = heed.demo.grammar.corpus(train=300, valid=10, test=20)
     for name, pairs in (("train", made.train), ("valid", made.valid), ("test", made.test)):
         write_lines(data / f"{name}.en", [pair.source for pair in pairs])
         write_lines(data / f"{name}.de", [pair.target for pair in pairs])
-    changes = {key.split(".")[1]: value for key, value in MINUTE.items() if key.startswith("train.")}
+    changes = {key.split(".")[1]: value for key, value in TINY_SETTINGS.items() if key.startswith("train.")}
     changes |= {"log_every": 1, "max_steps": 100, "validate_every": 100}
-    shape = {key.split(".")[1]: value for key, value in MINUTE.items() if key.startswith("model.")}
+    shape = {key.split(".")[1]: value for key, value in TINY_SETTINGS.items() if key.startswith("model.")}
 
     def small(data: Path, seed: int, whole: Callable[[Path, int], Config] = demo.demo_config) -> Config:
         return build_config(whole(data, seed), ("test", {"train": changes, "model": shape}))

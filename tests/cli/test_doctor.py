@@ -36,7 +36,7 @@ def lines_of(path: Path) -> list[str]:
 
 
 def change(path: Path, **lines: str) -> None:
-    """`change(path, line12="...")`."""
+    """Replace lines of a file: `change(path, line12="...")`."""
     text = lines_of(path)
     for name, line in lines.items():
         text[int(name.removeprefix("line")) - 1] = line
@@ -45,7 +45,7 @@ def change(path: Path, **lines: str) -> None:
 
 @pytest.fixture
 def spoilt(folder: Path) -> Path:
-    """A duplicate (7 again at 107), a torn line (9), a copy (11), a blank side (13), a control character (15)."""
+    """A duplicate (7 again at 107), mojibake (9), a copy (11), a blank side (13), a control character (15)."""
     source, target = lines_of(folder / "train.en"), lines_of(folder / "train.de")
     text = "we all know what that means for you."
     change(folder / "train.en", line9="It rains.", line11=text, line107=source[6], line15=source[14] + "\x1b[31m")
@@ -65,11 +65,11 @@ def test_healthy(folder: Path) -> None:
 
 
 def command_named(out: str) -> str:
-    """The command after "Next:", its lines joined."""
+    """Return the command after "Next:", with its lines joined."""
     return " ".join(out.rsplit("Next:\n", 1)[1].replace("\\\n", " ").split())
 
 
-def test_what_comes_next_fits_80_columns_and_can_be_run(folder: Path) -> None:
+def test_the_next_command_fits_80_columns_and_can_be_run(folder: Path) -> None:
     names = [folder / f"everyday-sentences.{language}" for language in ("en", "de")]
     for name, language in zip(names, ("en", "de"), strict=True):
         (folder / f"train.{language}").rename(name)
@@ -98,10 +98,10 @@ def test_pairs_that_are_compared_are_both_shown(folder: Path) -> None:
     )
     done = run(*corpus(folder))
     assert done.code == 0, done.out
-    near = "  line 200:\n    here I am\n    Hier bin ich\n  beside line 5:\n    Here I am.\n    Hier bin ich.\n"
+    near = "  line 200:\n    here I am\n    Hier bin ich\n  compare line 5:\n    Here I am.\n    Hier bin ich.\n"
     one, other = ("line 3:\n    Save Tom.\n    Rette Tom!\n", "line 100:\n    Save Tom.\n    Rettet Tom!\n")
     assert near in done.out
-    assert f"  {one}  beside {other}  {other}  beside {one}" in done.out
+    assert f"  {one}  compare {other}  {other}  compare {one}" in done.out
     findings = {one["kind"]: one["examples"] for one in json.loads(run(*corpus(folder), "--json").out)["findings"]}
     places = {kind: [(one["line"], one["other"]["line"]) for one in findings[kind]] for kind in COMPARED}
     assert places == {"near-duplicate": [(200, 5)], "several-targets": [(3, 100), (100, 3)]}
@@ -116,7 +116,7 @@ def test_too_little_text_to_judge_languages_is_not_called_one_language(folder: P
         write_lines(folder / f"train.{language}", lines_of(folder / f"train.{language}")[:n])
     done = run(*corpus(folder))
     assert done.code == 0
-    assert "too little text to judge" in done.out and "look like one" not in done.out
+    assert "too little text to tell" in done.out and "look like the same" not in done.out
     assert "\n\n\n" not in done.out
 
 
@@ -126,7 +126,7 @@ def test_faults(spoilt: Path) -> None:
     table = done.out.split("\n\n")[1]
     for title, share, fix in (
         ("UTF-8 read as Latin-1 (Ã¼, â€™)", "0.07 %", "repaired"),
-        ("the same pair again", "0.07 %", "dropped"),
+        ("duplicate pair", "0.07 %", "dropped"),
     ):
         row = next(line for line in table.splitlines() if line.startswith(title))
         assert row.removeprefix(title).split() == ["1", *share.split(), fix]
@@ -134,7 +134,7 @@ def test_faults(spoilt: Path) -> None:
     assert f"{spoilt / 'train.en'}, line 15:\n" in done.out
     assert "\x1b" not in done.out and "\\x1b[31m" in done.out
     assert "  line 107:\n" in done.out
-    assert "5 of 1,500 pairs are at fault (mojibake, control, blank, copy, duplicate)." in done.lines
+    assert "5 of 1,500 pairs are faulty (mojibake, control, blank, copy, duplicate)." in done.lines
     assert command_named(done.out) == (
         f"heed doctor --source {spoilt / 'train.en'} --target {spoilt / 'train.de'} --fix clean"
     )
@@ -159,7 +159,7 @@ def test_the_command_it_names_does_what_it_says(spoilt: Path) -> None:
     assert "1,498 pairs left, examined again: healthy. Next:" in done.lines
     again = run(*corpus(spoilt / "clean"), "--keep", "copy")
     assert again.code == 0
-    assert run(*corpus(spoilt / "clean"), "--fix", spoilt / "clean").code == 2  # not over what is there
+    assert run(*corpus(spoilt / "clean"), "--fix", spoilt / "clean").code == 2  # the folder is not empty
 
 
 def test_json(spoilt: Path) -> None:
@@ -193,20 +193,20 @@ def test_files_of_different_length(folder: Path) -> None:
     assert done.lines[-1].startswith("cannot be trained on as it is (line-count)")
     done = run(*corpus(folder), "--fix", folder / "clean")
     assert done.code == 1
-    assert "files of different length, which --fix does not mend by guessing" in done.err
+    assert "files of different length, which --fix cannot repair" in done.err
     assert not (folder / "clean").exists() or not any((folder / "clean").iterdir())
 
 
-def test_what_the_test_shares(folder: Path) -> None:
+def test_overlap_with_the_test_text(folder: Path) -> None:
     change(folder / "train.en", line40=lines_of(folder / "test.en")[3])
     change(folder / "train.de", line40=lines_of(folder / "test.de")[3])
     done = run(*corpus(folder), *held_out(folder))
     assert done.code == 1
     assert "1 of 100 test sentences are in the training text" in done.out
-    assert run(*corpus(folder)).code == 0  # without the test nothing is wrong
+    assert run(*corpus(folder)).code == 0  # without the test text, nothing is wrong
 
 
-def test_tsv_packed(folder: Path) -> None:
+def test_compressed_tsv(folder: Path) -> None:
     rows = [
         "\t".join(pair) for pair in zip(*(lines_of(folder / f"train.{side}") for side in ("en", "de")), strict=True)
     ]
@@ -219,7 +219,7 @@ def test_tsv_packed(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "code", "message"),
     [
-        (["--keep", "dublicate"], 2, "--keep dublicate: no such finding; there are line-count, "),
+        (["--keep", "dublicate"], 2, "--keep dublicate: no such finding; choose from line-count, "),
         (["--keep", "line-count"], 2, "cannot be trained on"),
         (["--test-source", "x.en"], 2, "1 --test-source but 0 --test-target"),
         (["--test-source", "x.en", "--test-target", "x.de"], 1, "x.en: no such file"),
@@ -232,7 +232,7 @@ def test_wrong_usage(more: list[str], code: int, message: str, folder: Path) -> 
     assert message in done.err and "Traceback" not in done.err
 
 
-def test_one_file_alone(folder: Path) -> None:
+def test_a_source_without_a_target_is_refused(folder: Path) -> None:
     done = run("doctor", "--source", folder / "train.en")
     assert done.code == 2 and "has no translation" in done.err
     assert run("doctor", "--source", "-", "--target", folder / "train.de").code == 1

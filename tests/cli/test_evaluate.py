@@ -14,7 +14,7 @@ from tests.cli.conftest import Trained, heed, on_a_terminal, write_lines
 
 
 def perplexity_by_hand(runs: list[Path], sources: list[str], references: list[str]) -> float:
-    """One pair at a time, one token at a time; the probability is the models' mean."""
+    """Compute perplexity pair by pair and token by token; the probability is the mean over the models."""
     folder = RunFolder.open(runs[0])
     models, total, count = [RunFolder.open(run).load_model() for run in runs], 0.0, 0
     for source, reference in zip(sources, references, strict=True):
@@ -56,18 +56,18 @@ def test_scores_with_signatures_and_perplexity(trained: Trained, corpus: Path, t
     assert found["perplexity"] == pytest.approx(perplexity_by_hand([trained.path], sources, references), rel=1e-4)
 
 
-def test_lines_for_people_and_a_reference_from_standard_input(trained: Trained, corpus: Path) -> None:
+def test_plain_lines_and_a_reference_from_standard_input(trained: Trained, corpus: Path) -> None:
     options = ["--source", str(corpus / "valid.src"), "--reference", "-", "--baseline", str(corpus / "valid.src")]
     done = heed("evaluate", "--model", trained.path, *options, given=(corpus / "valid.tgt").read_bytes())
     assert done.code == 0, done.err
     for name in ("BLEU", "chrF2", "exact", "CER", "WER"):
         line = rf"^{name} = [\d.]+ \[.* {name}\|\S+\|beam:4\|alpha:0\.6\|"
         assert re.search(line, done.out, re.MULTILINE), name
-    assert "paperBLEU" not in done.out  # nobody said which language this is
+    assert "paperBLEU" not in done.out  # needs --target-language
     assert re.search(r"^perplexity = \d+\.\d{4}$", done.out, re.MULTILINE)
 
 
-def test_on_a_terminal_there_is_a_table(trained: Trained, corpus: Path) -> None:
+def test_a_terminal_shows_a_table(trained: Trained, corpus: Path) -> None:
     options = ["--source", corpus / "valid.src", "--reference", corpus / "valid.tgt", "--resamples", 100]
     shown = on_a_terminal("evaluate", "--model", trained.path, *options)
     assert max(map(len, shown)) <= 80
@@ -100,7 +100,7 @@ def test_pairs_over_the_limit_are_translated_but_not_in_the_perplexity(
     reference = write_lines(tmp_path / "r", ["d c b a", "b a " * 60, ""])
     assert evaluated(trained, "--source", source, "--reference", reference, "--json", "--resamples", 0) == 0
     out, err = capsys.readouterr()
-    assert err == "perplexity leaves out 1 pairs longer than the model's limit\n"
+    assert err == "perplexity: left out 1 pair longer than the model's limit\n"
     expected = perplexity_by_hand([trained.path], ["a b c d", ""], ["d c b a", ""])
     assert json.loads(out)["perplexity"] == pytest.approx(expected, rel=1e-4)
 
@@ -121,7 +121,7 @@ def test_pairs_over_the_limit_are_translated_but_not_in_the_perplexity(
         ([], [], "s: is empty"),
     ],
 )
-def test_files_that_do_not_belong_together(
+def test_files_of_different_length_are_refused(
     trained: Trained,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -138,4 +138,4 @@ def test_files_that_do_not_belong_together(
 
 def test_standard_input_is_read_once(trained: Trained, capsys: pytest.CaptureFixture[str]) -> None:
     assert evaluated(trained, "--reference", "-") == 2
-    assert "can be read for one of the files only" in capsys.readouterr().err
+    assert "can be used for one of the files only" in capsys.readouterr().err

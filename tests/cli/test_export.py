@@ -22,7 +22,7 @@ MARIAN = [
 
 
 def test_for_hugging_face(trained: Trained, tmp_path: Path) -> None:
-    """What `transformers` makes of it is in tests/export/test_huggingface.py."""
+    """tests/export/test_huggingface.py checks the model itself with `transformers`."""
     out = tmp_path / "deep" / "marian"
     done = heed("export", "--model", trained.path, "--to", "huggingface", "--out", out)
     assert done.code == 0, done.err
@@ -60,7 +60,7 @@ def test_of_a_named_checkpoint(trained: Trained, tmp_path: Path) -> None:
     assert contents[0] != contents[1]
 
 
-def test_nothing_is_written_over(trained: Trained, tmp_path: Path) -> None:
+def test_an_existing_folder_is_not_overwritten(trained: Trained, tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine")
     done = heed("export", "--model", trained.path, "--to", "huggingface", "--out", tmp_path / "mine")
     assert done.code == 2 and "exists already" in done.err
@@ -70,18 +70,20 @@ def test_nothing_is_written_over(trained: Trained, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (["--to", "huggingface", "--int8"], 2, "--int8 goes with --to ctranslate2 only"),
+        (["--to", "huggingface", "--int8"], 2, "--int8 needs --to ctranslate2"),
         (["--to", "huggingface", "--checkpoint", "none"], 1, 'no checkpoint "none"'),
         (["--to", "onnx"], 2, "invalid choice"),
     ],
 )
-def test_wrong_requests(trained: Trained, tmp_path: Path, options: list[str], code: int, message: str) -> None:
+def test_invalid_options_are_refused(
+    trained: Trained, tmp_path: Path, options: list[str], code: int, message: str
+) -> None:
     done = heed("export", "--model", trained.path, "--out", tmp_path / "out", *options)
     assert done.code == code and message in done.err
     assert not any(tmp_path.iterdir())
 
 
-def test_where_ctranslate2_is_not_installed(trained: Trained, tmp_path: Path) -> None:
+def test_without_ctranslate2_it_says_what_to_install(trained: Trained, tmp_path: Path) -> None:
     done = without_ctranslate2("export", "--model", trained.path, "--to", "ctranslate2", "--out", tmp_path / "out")
     assert done.returncode == 2 and "pip install 'heed[ctranslate2]'" in done.stderr
     assert list(tmp_path.iterdir()) == []

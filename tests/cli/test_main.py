@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import heed
-from heed.cli.main import GROUPS, VERBS, build_parser, main
+from heed.cli.main import COMMANDS, GROUPS, build_parser, main
 from tests.cli.conftest import COMMAND, ENVIRONMENT
 from tests.cli.conftest import heed as run_heed
 
-PAGES = [[], *([verb] for verb in VERBS), *(["bench", kind] for kind in ("train", "translate", "prepare"))]
+PAGES = [[], *([command] for command in COMMANDS), *(["bench", kind] for kind in ("train", "translate", "prepare"))]
 OPERATORS = {"|", "<", ">", ">>"}
 
 
@@ -26,7 +26,7 @@ def help_of(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 
 
 def examples_in(text: str) -> list[str]:
-    """The commands below "examples:", continued lines joined."""
+    """Return the commands below "examples:", with continued lines joined."""
     below = text.split("\nexamples:\n", 1)[1].split("\n\n")[0].replace("\\\n", " ")
     return [line.strip() for line in below.splitlines()]
 
@@ -52,15 +52,15 @@ def test_every_help_ends_in_examples_that_would_run(page: list[str], capsys: pyt
             commands = [*commands, []] if word in OPERATORS else [*commands[:-1], [*commands[-1], word]]
         ours = [command[1:] for command in commands if command[:1] == ["heed"]]
         assert ours, example
-        used += [parser.parse_args(arguments).verb for arguments in ours]
+        used += [parser.parse_args(arguments).command for arguments in ours]
     assert not page or page[0] in used
 
 
-def test_the_help_names_every_verb_once_in_groups(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_names_every_command_once_in_groups(capsys: pytest.CaptureFixture[str]) -> None:
     text = help_of(capsys)
     assert re.findall(r"^(\w[\w ]+):$", text, re.MULTILINE) == [*GROUPS, "other options", "examples"]
-    for verb, module in VERBS.items():
-        assert len(re.findall(rf"^  {verb}  +{re.escape(module.HELP[:20])}", text, re.MULTILINE)) == 1
+    for command, module in COMMANDS.items():
+        assert len(re.findall(rf"^  {command}  +{re.escape(module.HELP[:20])}", text, re.MULTILINE)) == 1
 
 
 @pytest.mark.parametrize("page", [[], ["train"], ["bench", "train"]], ids=" ".join)
@@ -71,15 +71,15 @@ def test_help_is_a_command_too(page: list[str], capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out == help_of(capsys, *page)
 
 
-def test_every_verb_has_its_file() -> None:
+def test_every_command_has_its_file() -> None:
     folder = Path(heed.__file__).parent / "cli"
     assert {file.stem for file in folder.glob("*.py")} == {
-        *(name.replace("-", "_") for name in VERBS),
+        *(name.replace("-", "_") for name in COMMANDS),
         *("__init__", "main", "output", "progress", "search", "startup", "terminal", "usage"),
     }
 
 
-def test_the_command_and_the_module_are_one() -> None:
+def test_the_command_and_the_module_are_the_same() -> None:
     assert run_heed("--version").out == f"heed {heed.__version__}\n"
     done = subprocess.run([sys.executable, "-m", "heed", "--version"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, f"heed {heed.__version__}\n")
@@ -102,21 +102,21 @@ def test_the_command_and_the_module_are_one() -> None:
         ("check-resume --beam 2", "heed check-resume: unknown option --beam; it is a setting: --set decode.beam=2"),
         ("bench train --roundz 2", "heed bench train: unknown option --roundz; did you mean --rounds?"),
         ("export --max-steps 5", "heed export: unknown option --max-steps"),
-        ("translate --model M in.txt", "heed translate: in.txt: not expected here; use --input in.txt"),
-        ("doctor --source a.en a.de", "heed doctor: a.de: not expected here; use --target a.de"),
-        ("demo x", "heed demo: x: not expected here; it belongs to no option"),
-        ("train a.toml b.toml", "heed train: b.toml: not expected here; only config comes without an option"),
+        ("translate --model M in.txt", "heed translate: in.txt: unexpected argument; use --input in.txt"),
+        ("doctor --source a.en a.de", "heed doctor: a.de: unexpected argument; use --target a.de"),
+        ("demo x", "heed demo: x: unexpected argument; it belongs to no option"),
+        ("train a.toml b.toml", "heed train: b.toml: unexpected argument; only config is given without an option"),
         ("trian", 'heed: unknown command "trian"; did you mean train?'),
         ("trian --source x", 'heed: unknown command "trian"; did you mean train?'),
         ("help trian", 'heed: unknown command "trian"; did you mean train?'),
         ("bench trian", 'heed bench: unknown command "trian"; did you mean train?'),
-        ("frobnicate", f'heed: unknown command "frobnicate"; there are: {", ".join(VERBS)}'),
+        ("frobnicate", f'heed: unknown command "frobnicate"; choose from {", ".join(COMMANDS)}'),
         ("--foo", "heed: unknown option --foo"),
         ("translate", "heed translate: the following arguments are required: --model"),
         ("translate --model x --beam y", "heed translate: argument --beam: invalid int value: 'y'"),
     ],
 )
-def test_wrong_usage_names_the_verb_and_what_was_meant(
+def test_wrong_usage_names_the_command_and_a_correction(
     command: str, complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(command.split()) == 2
@@ -143,7 +143,7 @@ def test_values_that_look_like_options_are_values() -> None:
 
 
 def on_a_terminal(*arguments: str, **environment: str) -> str:
-    """What the command shows on a terminal."""
+    """Return what the command shows on a terminal."""
     ours, theirs = pty.openpty()
     with open(ours, "rb", buffering=0) as screen:
         process = subprocess.Popen([COMMAND, *arguments], stderr=theirs, env={**ENVIRONMENT, **environment})
@@ -158,13 +158,13 @@ def on_a_terminal(*arguments: str, **environment: str) -> str:
 
 def test_errors_are_red_where_colours_are_shown() -> None:
     wrong = ("export", "--model", "m\x1b[5m", "--to", "huggingface", "--out", "/tmp")
-    said = "heed export: --out /tmp: exists already; give the name of a new folder"
+    said = "heed export: --out /tmp: exists already; name a new folder"
     assert on_a_terminal(*wrong) == f"\x1b[31m{said}\x1b[0m\r\n"
     assert on_a_terminal(*wrong, NO_COLOR="1") == on_a_terminal(*wrong, TERM="dumb") == f"{said}\r\n"
     assert run_heed(*wrong).err == f"{said}\n"
 
 
-def test_what_a_terminal_would_act_on_is_spelt_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--source", "a\x1b[5m\x9b\x07", "--target", "b"]) == 1
     assert capsys.readouterr().err.startswith("heed doctor: a\\x1b[5m\\x9b\\x07: no such file")
 
@@ -181,12 +181,12 @@ def test_debug_shows_where_an_error_came_from() -> None:
 def test_a_file_that_cannot_be_written_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(VERBS["score"], "run", lambda args: open(tmp_path / "absent" / "out", "w"))
+    monkeypatch.setattr(COMMANDS["score"], "run", lambda args: open(tmp_path / "absent" / "out", "w"))
     assert main(["score", "--reference", "x"]) == 1
     assert capsys.readouterr().err == f"heed score: {tmp_path / 'absent' / 'out'}: No such file or directory\n"
 
 
-def test_a_terminal_without_the_characters_gets_their_numbers(tmp_path: Path) -> None:
+def test_characters_the_terminal_lacks_are_escaped(tmp_path: Path) -> None:
     for name in ("a.en", "a.de"):
         (tmp_path / name).write_text("über\n" * 5, encoding="utf-8")
     done = subprocess.run(

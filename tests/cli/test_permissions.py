@@ -1,4 +1,4 @@
-"""Folders that may not be written to: said by the name that was given, not by a hidden one beside it."""
+"""Folders without write permission: errors name the given path, not that of a hidden temporary file."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.conftest import COMMAND, ENVIRONMENT, Done, exports
 
-# Root may write anywhere, by a right that can be given up.
+# Root may write anywhere, by a capability that can be dropped.
 _RIGHTS = "-dac_override,-dac_read_search,-fowner"
 _PLAIN = ["setpriv", f"--inh-caps={_RIGHTS}", f"--bounding-set={_RIGHTS}"] if os.geteuid() == 0 else []
 
@@ -40,7 +40,7 @@ def heed(folder: Path, *words: str, **environment: str) -> Done:
 
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
 def test_translate(folder: Path, cache: Path, engine: str) -> None:
-    """It writes nothing into a run folder."""
+    """Translating writes nothing into a run folder."""
     done = heed(folder, "translate", "--model", "run", "--engine", engine)
     assert (done.code, done.out, done.err) == (0, "a\n", "")
     assert len(exports(cache)) == (engine == "ctranslate2")

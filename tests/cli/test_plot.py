@@ -1,4 +1,4 @@
-"""`heed plot`, in the terminal and into files."""
+"""`heed plot`, in the terminal and to files."""
 
 import json
 import re
@@ -30,7 +30,7 @@ def make_run(run: Path, *, slope: float = 1e-6, validated: bool = True) -> Path:
 
 
 def panels(text: str) -> dict[str, list[str]]:
-    """The lines of each plot, by the first words of its title."""
+    """Return the lines of each plot, by the first words of its title."""
     found = {}
     for block in text.split("\n\n"):
         title, *lines = block.splitlines()
@@ -47,7 +47,7 @@ def plotted(*arguments: object, encoding: str = "utf-8", columns: int = 80) -> s
 
 @pytest.mark.parametrize("columns", [40, 80, 131])
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii", "latin-1"])
-def test_it_keeps_to_the_width_and_to_what_can_be_shown(tmp_path: Path, encoding: str, columns: int) -> None:
+def test_plots_fit_the_width_and_the_encoding(tmp_path: Path, encoding: str, columns: int) -> None:
     text = plotted(make_run(tmp_path / "x"), make_run(tmp_path / "ü"), encoding=encoding, columns=columns)
     for lines in list(panels(text).values())[:-1]:
         assert columns - 1 <= max(map(len, lines)) <= columns
@@ -84,8 +84,8 @@ def test_validation_is_shown_as_letters_and_runs_differ_without_colour(tmp_path:
     for encoding in ("utf-8", "ascii"):
         text = plotted(*names, encoding=encoding)
         found = panels(text)
-        assert "\x1b" not in text  # no colours where nobody looks
-        # Two validations: the second run's stand over the first one's, which are the same; and two lines end.
+        assert "\x1b" not in text  # no colours if standard output is not a terminal
+        # Two validations: the second run's letters cover the first run's equal ones; and two lines end.
         assert sum(line.count("b") for line in found["Perplexity"][:-2]) == 3
         assert sum(line.count("b") for line in found["Validation BLEU"][:-2]) == 2
         x, y = (line.split() for line in text.splitlines()[-2:])
@@ -98,14 +98,14 @@ def test_validation_perplexity_is_marks_only_and_bleu_a_line(tmp_path: Path) -> 
     events += [{"event": "validation", "step": step, "perplexity": 30.0, "bleu": 1.0} for step in (1, 100)]
     (tmp_path / "events.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
     found = panels(plotted(tmp_path, encoding="ascii"))
-    # The marks of validation stand alone in the highest row, the line of training in the lowest.
+    # The letters of validation are alone in the top row, the line of training in the bottom row.
     assert re.fullmatch(r"[ \d]*[|+]a +a", found["Perplexity"][0])
     assert re.fullmatch(r"[ \d]*[|+]\.+a", found["Perplexity"][-3])
     assert any(re.fullmatch(r"[ \d]*[|+]a\.+a", row) for row in found["Validation BLEU"])
 
 
-def test_perplexity_over_decades_stands_on_a_logarithmic_axis(tmp_path: Path) -> None:
-    """From 50 to 5: equal ratios are equal distances, so 20 lies as far below 50 as 4 rows of 10, nearly."""
+def test_perplexity_over_decades_has_a_logarithmic_axis(tmp_path: Path) -> None:
+    """From 50 to 5, equal ratios are equal distances, so 20 is nearly 4 of 10 rows below 50."""
     text = plotted(make_run(tmp_path / "x"), encoding="ascii")
     rows = panels(text)["Perplexity"][:-2]
     labels = {line.split("+")[0].strip(): row for row, line in enumerate(rows) if line.split("|")[0].count("+")}
@@ -182,12 +182,12 @@ def test_figures_of_other_kinds(tmp_path: Path) -> None:
     assert (tmp_path / "curves.pdf").read_bytes().startswith(b"%PDF-")
 
 
-def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
+def test_errors_say_what_cannot_be_drawn(tmp_path: Path) -> None:
     run = make_run(tmp_path / "x")
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "events.jsonl").write_text('{"event": "start", "step": 0}\n{"event": "st')
     for arguments, code, message in (
-        ([tmp_path], 1, f"{tmp_path}: no events.jsonl in it"),
+        ([tmp_path], 1, f"{tmp_path}: has no events.jsonl"),
         ([tmp_path / "new"], 1, "nothing to draw yet"),
         ([run, "--out", "curves.gif"], 2, "--out curves.gif: the name must end in .png, .svg or .pdf"),
         ([run, "--out", tmp_path / "nowhere" / "c.png"], 1, "No such file or directory"),
@@ -195,17 +195,17 @@ def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
         done = heed("plot", *arguments)
         assert (done.code, done.out) == (code, ""), done.err
         assert message in done.err and "Traceback" not in done.err
-    assert f"{tmp_path / 'new'}/events.jsonl: not whole, left out: line 2" in heed("plot", tmp_path / "new", run).err
+    assert f"{tmp_path / 'new'}/events.jsonl: skipped damaged line 2" in heed("plot", tmp_path / "new", run).err
 
 
 def test_without_matplotlib_it_says_what_to_install(tmp_path: Path) -> None:
     run = make_run(tmp_path / "x")
     script = (
-        "import sys; sys.modules['matplotlib'] = None\n"  # Python's own way to say: cannot be imported
+        "import sys; sys.modules['matplotlib'] = None\n"  # makes the import fail
         "from heed.cli.main import main; sys.exit(main(sys.argv[1:]))"
     )
     command = [sys.executable, "-c", script, "plot", str(run)]
     done = subprocess.run([*command, "--out", str(tmp_path / "c.png")], capture_output=True, text=True)
     assert done.returncode == 2
     assert 'pip install "heed[plot]"' in done.stderr
-    assert subprocess.run(command, capture_output=True).returncode == 0  # the terminal needs none
+    assert subprocess.run(command, capture_output=True).returncode == 0  # drawing in the terminal does not need it

@@ -1,4 +1,4 @@
-"""`heed prepare` as people run it."""
+"""`heed prepare`, run as a command."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def test_text_becomes_a_folder_with_vocabulary_and_ids(text: Path, tmp_path: Pat
     kept = [pair for pair in zip(*lines, strict=True) if pair[0].strip() and pair[1].strip()]
     n_pieces = [sum(len(processor.encode(line)) for line in side) for side in zip(*kept, strict=True)]
     assert done.lines[:2] == [
-        f"{N - 2:,} pairs, {n_pieces[0]:,} + {n_pieces[1]:,} pieces of a vocabulary of {processor.get_piece_size()}",
+        f"{N - 2:,} pairs, {n_pieces[0]:,} + {n_pieces[1]:,} tokens, vocabulary {processor.get_piece_size()}",
         "left out: 2 pairs with a blank side (lines 7, 10)",
     ]
     assert done.lines[-1] == f"next: heed train --data {tmp_path / 'data' / 'x'} --out runs/x"
@@ -58,23 +58,23 @@ def test_json(text: Path, tmp_path: Path) -> None:
     assert found["made"] is True and found["pairs_per_second"] > 0
 
 
-def test_once_is_enough_and_another_corpus_is_refused(text: Path, tmp_path: Path) -> None:
+def test_preparing_again_does_nothing_and_another_corpus_is_refused(text: Path, tmp_path: Path) -> None:
     out, vocabulary = tmp_path / "x", ("--vocab-size", 400)
     assert prepared(text, out, *vocabulary).code == 0
     before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in out.iterdir()}
 
     again = prepared(text, out, *vocabulary)
     assert again.code == 0
-    assert again.lines[0] == f"nothing to do: {out} is this corpus already, and whole"
+    assert again.lines[0] == f"nothing to do: {out} holds this corpus already, undamaged"
     assert json.loads(prepared(text, out, *vocabulary, "--json").out)["made"] is False
     assert prepared(text, out, "--tokenizer", out / "tokenizer.model").code == 0
-    os.utime(text / "train.en", ns=(1, 1))  # the same text by another clock
+    os.utime(text / "train.en", ns=(1, 1))  # another time, but the same content
     assert prepared(text, out, *vocabulary).code == 0
 
     for more, complaint in (
-        (("--vocab-size", 410), "exists already, with a vocabulary that was learnt otherwise"),
-        (("--preset", "tiny"), "exists already, with a vocabulary that was learnt otherwise"),
-        ((*vocabulary, "--target", text / "train.en"), "exists already, of another text"),
+        (("--vocab-size", 410), "exists already, made with other vocabulary settings"),
+        (("--preset", "tiny"), "exists already, made with other vocabulary settings"),
+        ((*vocabulary, "--target", text / "train.en"), "exists already, made from another text"),
     ):
         done = prepared(text, out, *more)
         assert done.code == 1
@@ -84,7 +84,7 @@ def test_once_is_enough_and_another_corpus_is_refused(text: Path, tmp_path: Path
     assert {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in out.iterdir()} == before
 
 
-def test_a_given_vocabulary_is_taken_as_it_is(text: Path, tmp_path: Path) -> None:
+def test_a_given_vocabulary_is_used_unchanged(text: Path, tmp_path: Path) -> None:
     assert prepared(text, tmp_path / "one", "--vocab-size", 350).code == 0
     done = prepared(text, tmp_path / "two", "--tokenizer", tmp_path / "one" / "tokenizer.model")
     assert (done.code, done.err) == (0, "")
@@ -103,14 +103,16 @@ def test_learning_from_some_of_the_lines(text: Path, tmp_path: Path) -> None:
     [
         (["--processes", 0], 2, "--processes 0: must be at least 1"),
         (["--learn-lines", -1], 2, "--learn-lines -1: must be at least 1"),
-        (["--tokenizer", "t", "--learn-lines", 5], 2, "--tokenizer that there is one already"),
+        (["--tokenizer", "t", "--learn-lines", 5], 2, "--learn-lines has no effect with --tokenizer"),
         (["--tokenizer", "t", "--vocab-size", 5], 2, "not allowed with argument"),
         (["--preset", "huge"], 2, "huge"),
         (["--vocab-size", 100], 2, "text.vocab_size = 100: must be at least 260"),
         (["--tokenizer", "missing.model"], 1, "missing.model: no such sentencepiece model"),
     ],
 )
-def test_wrong_wishes(text: Path, tmp_path: Path, arguments: list[object], code: int, complaint: str) -> None:
+def test_invalid_options_are_refused(
+    text: Path, tmp_path: Path, arguments: list[object], code: int, complaint: str
+) -> None:
     done = prepared(text, tmp_path / "x", *arguments)
     assert done.code == code
     assert complaint in done.err
@@ -136,7 +138,7 @@ def test_a_signal_stops_it_and_leaves_nothing(tmp_path: Path, text: Path, number
     model = tmp_path / "small" / "tokenizer.model"
     words = ["prepare", "--source", large[0], "--target", large[1], "--out", tmp_path / "x"]
     words += ["--tokenizer", model, "--processes", 2]
-    # In a session of its own, so that the signal goes to all of them, as from a terminal.
+    # In its own session, so that the signal goes to all processes, as from a terminal.
     with started(*words, start_new_session=True) as process:
         while not (workers := children(process.pid)):
             assert process.poll() is None

@@ -1,4 +1,4 @@
-"""Every verb reads text through one reader: gzip whatever its name, and nothing but UTF-8."""
+"""Every command reads text in the same way: gzip under any name, and only UTF-8."""
 
 import gzip
 import json

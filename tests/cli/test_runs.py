@@ -17,11 +17,11 @@ import pytest
 
 from heed.lock import FolderLock
 
-from .conftest import MINUTE, Trained, heed, settings, started
+from .conftest import TINY_SETTINGS, Trained, heed, settings, started
 
 
 def wait_for_step(run: Path, process: subprocess.Popen[bytes], step: int) -> None:
-    """Until the run has recorded this step."""
+    """Wait until the run has recorded this step."""
     pattern = re.compile(rf'"event": "step", .*"step": {step}\b')
     end = time.monotonic() + 60
     while not ((run / "events.jsonl").exists() and pattern.search((run / "events.jsonl").read_text("utf-8"))):
@@ -39,7 +39,7 @@ def folder(trained: Trained, train_arguments: list[object], tmp_path_factory: py
         *train_arguments,
         "--out",
         runs / "early",
-        # It learns nothing, so the second validation is no better than the first.
+        # Its model learns nothing, so the second validation is no better than the first.
         *settings(train__patience=1, train__learning_rate_factor=1e-9, train__max_steps=90),
     )
     assert done.code == 0, done.err
@@ -74,7 +74,7 @@ def test_every_state_and_its_numbers(folder: Path) -> None:
     }
     one = found["finished"]
     assert one["path"] == str(folder / "finished")
-    assert one["step"] == one["max_steps"] == MINUTE["train.max_steps"]
+    assert one["step"] == one["max_steps"] == TINY_SETTINGS["train.max_steps"]
     assert one["metric"] == "bleu"
     assert one["best"] == one["best_bleu"] == json.loads((folder / "finished" / "best.json").read_text())["bleu"]
     own = [event for event in recorded(folder / "finished", "validation") if str(event["of"]).startswith("step")]
@@ -88,22 +88,22 @@ def test_every_state_and_its_numbers(folder: Path) -> None:
     assert stopped["max_steps"] == 100_000
 
 
-def test_a_run_is_running_while_somebody_holds_its_lock(folder: Path) -> None:
+def test_a_run_is_running_while_its_lock_is_held(folder: Path) -> None:
     run = folder / "a" / "b" / "died"
     with FolderLock.acquire(run):
         assert listed(run)["died"]["state"] == "running"
     assert listed(run)["died"]["state"] == "died"
 
 
-def test_a_run_that_goes_on_is_no_longer_what_it_was(folder: Path, tmp_path: Path) -> None:
-    """The last word counts, and steps done over count once."""
+def test_a_resumed_run_has_a_new_state(folder: Path, tmp_path: Path) -> None:
+    """The last event decides the state, and repeated steps count once."""
     shutil.copytree(folder / "finished", tmp_path / "run")
     with open(tmp_path / "run" / "events.jsonl", "a", encoding="utf-8") as events:
         events.write('{"event": "resume", "time": 5.0, "step": 20}\n{"event": "step", "ti')
     one = listed(tmp_path)["run"]
     assert (one["state"], one["step"], one["last_activity"]) == ("died", 20, 5.0)
     assert len(one["damaged_lines"]) == 1  # type: ignore[arg-type]
-    assert "1 line is not whole" in heed("runs", tmp_path).out
+    assert "skipped 1 damaged line (" in heed("runs", tmp_path).out
 
 
 def test_the_table(folder: Path) -> None:

@@ -58,7 +58,7 @@ def test_the_number_comes_before_the_signature(folder: Path, capsys: pytest.Capt
     assert exact.startswith("exact = 66.67 ") and wer.startswith("WER = 5.56 ") and cer.startswith("CER = 6.25 ")
 
 
-def test_on_a_terminal_there_is_a_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_terminal_shows_a_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = ["--hypotheses", "good", "--reference", "reference", "--baseline", "poor", "--target-language", "de"]
     shown = on_a_terminal("score", *files)
     assert max(map(len, shown)) <= 80
@@ -161,12 +161,12 @@ def test_settings_reach_the_metrics(folder: Path, capsys: pytest.CaptureFixture[
 
 def test_files_of_unequal_length(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("short").write_bytes(b"eins\nzwei\n")
-    with pytest.raises(DataError, match="^short has 2 lines but reference has 3;"):
+    with pytest.raises(DataError, match="^short has 2 lines, but reference has 3;"):
         run("--hypotheses", "short", "--reference", "reference")
-    with pytest.raises(DataError, match="^good has 3 lines but short has 2;"):
+    with pytest.raises(DataError, match="^good has 3 lines, but short has 2;"):
         run("--hypotheses", "good", "--reference", "reference", "--baseline", "short")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"eins\n")))
-    with pytest.raises(DataError, match="^standard input has 1 lines but reference has 3;"):
+    with pytest.raises(DataError, match="^standard input has 1 line, but reference has 3;"):
         run("--reference", "reference")
 
 
@@ -188,7 +188,7 @@ def test_standard_input_only_once(folder: Path) -> None:
         run("--hypotheses", "good", "--reference", "-", "--baseline", "-")
 
 
-def test_impossible_settings(folder: Path) -> None:
+def test_invalid_settings_are_refused(folder: Path) -> None:
     files = ["--hypotheses", "good", "--reference", "reference"]
     with pytest.raises(ConfigError, match='language "xx"'):
         run(*files, "--target-language", "xx")
@@ -196,13 +196,15 @@ def test_impossible_settings(folder: Path) -> None:
         run(*files, "--baseline", "poor", "--resamples", "0")
 
 
-@pytest.mark.parametrize("verb", ["score", "evaluate", "runs", "plot"])
-def test_help_fits_80_columns(verb: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("command", ["score", "evaluate", "runs", "plot"])
+def test_help_fits_80_columns(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit) as ended:
-        main([verb, "--help"])
+        main([command, "--help"])
     assert ended.value.code == 0
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
-    assert out.count(f"  heed {verb}") >= 2  # examples
-    assert ("paperBLEU" in out) is (verb in ("score", "evaluate"))  # and how to ask for it
+    assert out.count(f"  heed {command}") >= 2  # examples
+    assert ("paperBLEU" in out) is (command in ("score", "evaluate"))  # and the option it needs

@@ -1,4 +1,4 @@
-"""`heed split`: what it prints."""
+"""`heed split`: its output."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Torch is imported while the garbage collector rests, and only then."""
+"""Torch is imported with the garbage collector paused, which is enabled again afterwards."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.conftest import ENVIRONMENT
 
-# Whatever is collected while torch is half imported is noted.
+# Records every collection that happens while torch is being imported.
 WATCHED = """
 import gc, json, sys
 from heed.cli.main import main
@@ -42,7 +42,7 @@ json.dump([sum(amid_import), "torch" in sys.modules, gc.isenabled(), gc.get_free
 def test_nothing_is_collected_while_torch_is_imported_but_is_again_afterwards(
     arguments: list[str], tmp_path: Path
 ) -> None:
-    """Without the file or folder it needs, each verb gets just far enough."""
+    """Each command imports torch, then fails because its file or folder is missing."""
     command = [sys.executable, "-c", WATCHED, *arguments]
     done = subprocess.run(command, env=ENVIRONMENT, cwd=tmp_path, capture_output=True, text=True)
     assert "none" in done.stderr and "Traceback" not in done.stderr, done.stderr

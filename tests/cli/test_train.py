@@ -38,7 +38,7 @@ def weights(run: Path, checkpoint: str, group: str = "model") -> bytes:
 
 def test_the_run_folder_is_as_documented(trained: Trained) -> None:
     files = {str(file.relative_to(trained.path)) for file in trained.path.rglob("*") if file.is_file()}
-    files = {name for name in files if not name.startswith("export/")}  # what another test's translating keeps
+    files = {name for name in files if not name.startswith("export/")}  # written by a translation of another test
     steps = [f"checkpoints/step-{step:08d}" for step in (10, 20, 30, 40)]
     assert files == {
         "config.json",
@@ -125,8 +125,8 @@ def test_on_a_terminal_there_is_a_bar(train_arguments: list[object], tmp_path: P
     assert "━" in text
     bars = re.findall(r"20/20 [^\r\n]*loss +[\d.]+ ppl +[\d.e+]+ +[\d,]+ tok/s [^\r\n]* left", text)
     assert bars and max(map(len, bars)) <= 80
-    assert text.index("done after 20 steps") > text.rindex("tok/s")  # what is said last stands last
-    assert "tokens/s" not in text  # no plain lines beside the bar
+    assert text.index("done after 20 steps") > text.rindex("tok/s")  # the last message is below the bar
+    assert "tokens/s" not in text  # no plain lines in addition to the bar
     assert "validation at step 20: perplexity" in text
     assert re.search(r"20/20 [^\r\n]*validating \.\.\.", text)
     assert [event["step"] for event in events_of(tmp_path / "run") if event["event"] == "step"] == [10, 20]
@@ -146,11 +146,11 @@ def test_another_run_may_take_over_the_vocabulary(trained: Trained, second: Trai
     assert weights(second.path, "step-00000020") != weights(trained.path, "step-00000020")
 
 
-# --- stopping and going on --------------------------------------------------------------------------------
+# --- stopping and resuming --------------------------------------------------------------------------------
 
 
 def lines_until(process: subprocess.Popen[bytes], word: bytes, seconds: float = 60) -> bytes:
-    """Standard error up to a line with a word in it."""
+    """Read standard error up to a line with this word."""
     assert process.stderr is not None
     seen, end = b"", time.monotonic() + seconds
     while word not in seen:
@@ -167,7 +167,7 @@ def test_ctrl_c_saves_and_resuming_ends_as_if_nothing_had_happened(
 ) -> None:
     changes = {"train__max_steps": 150, "train__log_every": 1, "train__validate_every": 75, "train__save_every": 50}
     whole = train_run(**changes)
-    # The interrupted one gets its settings from a file.
+    # The interrupted run reads its settings from a file.
     names = ("train_source", "train.src"), ("train_target", "train.tgt")
     names += ("valid_source", "valid.src"), ("valid_target", "valid.tgt")
     toml = 'preset = "tiny"\n[data]\n' + "".join(f'{key} = "{corpus / name}"\n' for key, name in names)
@@ -204,7 +204,7 @@ def test_resuming_takes_no_other_settings(trained: Trained) -> None:
     for more in (["--set", "train.seed=5"], ["--set", "model.h=4"], ["--preset", "base"], ["--out", "x"]):
         done = heed("train", "--resume", trained.path, *more)
         assert done.code == 2
-        assert "--resume goes on with a run as it was begun; only train.max_steps" in done.err
+        assert "--resume keeps the run's own settings; --set can change only train.max_steps" in done.err
 
 
 # --- bad input --------------------------------------------------------------------------------------------
@@ -251,8 +251,8 @@ def test_validation_files_are_checked_before_training_begins(files: Path, corpus
     assert not (files / "run").exists()
 
 
-def test_settings_that_cannot_be(files: Path) -> None:
-    """All of them at once, with what was probably meant."""
+def test_invalid_settings_are_refused(files: Path) -> None:
+    """All errors are reported together, each with a correction."""
     (files / "x.toml").write_text('[train]\nwarmup_step = 5\n[model]\nd_model = "wide"\n', encoding="utf-8")
     done = heed("train", files / "x.toml", "--out", files / "run", "--set", "decode.beams=2")
     refused(
@@ -274,7 +274,7 @@ def test_settings_that_cannot_be(files: Path) -> None:
         (["--source", "a", "--valid-target", "b", "--out", "x"], "data.valid_source, is missing"),
     ],
 )
-def test_usage_that_cannot_be(arguments: list[str], complaint: str) -> None:
+def test_invalid_usage_is_refused(arguments: list[str], complaint: str) -> None:
     refused(heed("train", *arguments), 2, complaint)
 
 
@@ -287,7 +287,7 @@ def test_usage_that_cannot_be(arguments: list[str], complaint: str) -> None:
         ("x.toml", "[text]\ncharacter_coverage = 0.9\n", "text.character_coverage = 0.9: must be at least 0.98"),
     ],
 )
-def test_config_files_that_cannot_be(
+def test_invalid_config_files_are_refused(
     tmp_path: Path, name: str, content: str, complaint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
@@ -300,7 +300,7 @@ def test_a_training_without_a_preset_names_smaller_ones(tmp_path: Path, capsys: 
     absent = ["train", "--source", str(tmp_path / "a"), "--target", str(tmp_path / "b"), "--out", str(tmp_path / "run")]
     assert main(absent) == 1
     said = capsys.readouterr().err
-    assert ("no --preset: this is the paper's base model" in said) == (not torch.cuda.is_available())
+    assert ("no --preset: training the paper's base model" in said) == (not torch.cuda.is_available())
     assert all(len(line) < 80 for line in said.splitlines()[:-1])
     assert main([*absent, "--preset", "base"]) == 1
     assert "no --preset" not in capsys.readouterr().err
@@ -335,7 +335,7 @@ def vars_of(kind: type) -> list[str]:
 
 def test_json_is_for_settings_only(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "--json", "--out", "x"]) == 2
-    assert "--json goes with --settings" in capsys.readouterr().err
+    assert "--json needs --settings" in capsys.readouterr().err
 
 
 def test_nothing_to_train_on(tmp_path: Path) -> None:
@@ -353,12 +353,12 @@ def test_a_run_folder_that_exists_is_refused_with_the_two_ways_on(
     assert {file: file.read_bytes() for file in trained.path.rglob("*") if file.is_file()} == before
 
 
-def test_resuming_what_is_not_there(tmp_path: Path) -> None:
+def test_resuming_a_missing_run_is_refused(tmp_path: Path) -> None:
     refused(heed("train", "--resume", tmp_path / "absent"), 1, f"{tmp_path}/absent: no such run folder")
 
 
-def test_what_is_left_out_is_said(tmp_path: Path) -> None:
-    """Blank lines, over-long sentences, and validation pairs that stand in the training text; from .tsv.gz."""
+def test_left_out_pairs_are_reported(tmp_path: Path) -> None:
+    """Blank lines, over-long sentences and validation pairs in the training text are reported, for .tsv.gz files."""
     train = letters(5, 100)
     pairs = [f"{line}\t{line[::-1]}" for line in train]
     pairs[3] = ""

@@ -36,7 +36,7 @@ char *getenv(const char *name) {
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Such processors: one that AMX can be kept from, and one that is of no use."""
+    """Simulate two processors: one whose AMX is broken, and one on which all bfloat16 is broken."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     has = torch.cpu.get_capabilities()
     if compiler is None or not (has.get("avx512_bf16") or has.get("amx_bf16")):
@@ -58,7 +58,7 @@ def train(*arguments: object, preloaded: str | None = None) -> Done:
 
 
 def content(folder: Path) -> dict[str, tuple[int, str]]:
-    """Every file's time and checksum."""
+    """Return the time and checksum of every file."""
     return {
         str(path.relative_to(folder)): (path.stat().st_mtime_ns, hashlib.sha256(path.read_bytes()).hexdigest())
         for path in folder.rglob("*")
@@ -66,21 +66,21 @@ def content(folder: Path) -> dict[str, tuple[int, str]]:
     }
 
 
-def test_where_amx_fails_it_is_left_out_and_that_is_said(
+def test_broken_amx_is_disabled_with_a_message(
     train_arguments: list[object], broken: dict[str, str], tmp_path: Path
 ) -> None:
     done = train(*train_arguments, *BFLOAT16, "--out", tmp_path / "run", preloaded=broken["amx"])
     assert done.code == 0, done.err
     said = " ".join(done.err.split())
-    assert said.count(f"are disabled ({VARIABLE}=AVX512_CORE_BF16)") == 1
-    # Taken to a machine where nothing helps, it is refused and left as it is.
+    assert said.count(f"are left out ({VARIABLE}=AVX512_CORE_BF16)") == 1
+    # On a machine without any working bfloat16, the run is refused and not changed.
     before = content(tmp_path / "run")
     refused = train("train", "--resume", tmp_path / "run", "--set", "train.max_steps=6", preloaded=broken["all"])
     assert refused.code == 2 and "died of SIGILL" in refused.err
     assert content(tmp_path / "run") == before
 
 
-def test_where_nothing_helps_it_is_refused_before_there_is_a_folder(
+def test_broken_bfloat16_is_refused_before_a_folder_is_made(
     train_arguments: list[object], broken: dict[str, str], tmp_path: Path
 ) -> None:
     done = train(*train_arguments, *BFLOAT16, "--out", tmp_path / "run", preloaded=broken["all"])

@@ -57,7 +57,7 @@ def source(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=[1, 2], ids=["1 thread", "2 threads"])
 def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """With several threads, batches are translated side by side, each in a thread of its own."""
+    """With several threads, batches are translated in parallel, one per thread."""
     monkeypatch.setitem(ENVIRONMENT, "OMP_NUM_THREADS", str(request.param))
     before = torch.get_num_threads()
     torch.set_num_threads(request.param)
@@ -66,7 +66,7 @@ def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def translated(tmp_path: Path, run: Path, source: Path, *options: object) -> list[str]:
-    """What the command writes, without a process of its own."""
+    """Return what the command writes, run in this process."""
     out = tmp_path / "out"
     assert main(["translate", "--model", *map(str, (run, "--input", source, "--output", out, *options))]) == 0
     return out.read_bytes().decode().split("\n")[:-1]
@@ -100,7 +100,7 @@ def test_many_lines_come_back_in_order(trained: Trained, translator: Translator)
 
 
 def test_a_line_is_translated_the_same_in_a_small_and_in_a_large_file(trained: Trained, tmp_path: Path) -> None:
-    """Whatever translates it: that does not depend on how much there is to do."""
+    """The translation of a line does not depend on the amount of text."""
     lines = letters(9, 20)
     small = write_lines(tmp_path / "small", lines)
     large = write_lines(tmp_path / "large", [*lines, *letters(4, 1_300), *lines])
@@ -129,7 +129,7 @@ def test_blank_lines_alone(trained: Trained, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("threads")
 def test_blank_lines_before_others(trained: Trained, source: Path, tmp_path: Path) -> None:
-    """More of them than are translated together."""
+    """There are more blank lines than fit into a chunk."""
     write_lines(source, [*[""] * 2_100, "a b c d"])
     found = translated(tmp_path, trained.path, source, "--sample", "--json")
     assert [json.loads(line)["text"] for line in found[:-1]] == [""] * 2_100
@@ -137,7 +137,7 @@ def test_blank_lines_before_others(trained: Trained, source: Path, tmp_path: Pat
 
 
 def answer(process: subprocess.Popen[bytes], seconds: float = 60) -> bytes:
-    """The next line of standard output, if it comes in time."""
+    """Return the next line of standard output, if it arrives in time."""
     assert process.stdout is not None
     line, end = b"", time.monotonic() + seconds
     while not line.endswith(b"\n"):
@@ -155,7 +155,7 @@ def send(process: subprocess.Popen[bytes], line: str) -> None:
 
 
 def test_a_line_is_answered_before_the_next_is_written_and_keeps_its_prefix(trained: Trained, tmp_path: Path) -> None:
-    """Streaming; and each portion of lines takes its own prefixes, no more."""
+    """Lines are streamed, and each chunk of lines reads only its own prefixes."""
     prefixes = write_lines(tmp_path / "prefixes", ["d", "c c", "b", ""])
     with started("translate", "--model", trained.path, "--prefixes", prefixes) as process:
         for line, prefix in (("a b c d", b"d"), ("b b b b", b"c c"), ("a a a a", b"b")):
@@ -169,7 +169,7 @@ def test_a_line_is_answered_before_the_next_is_written_and_keeps_its_prefix(trai
 
 
 def test_a_closed_pipe_is_quiet(trained: Trained) -> None:
-    """As in `heed translate ... | head -1`, while whoever writes the input has not done yet."""
+    """As in `heed translate ... | head -1`, while the writer of the input is still running."""
     with started("translate", "--model", trained.path, "--greedy") as process:
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
         send(process, "")
@@ -198,7 +198,7 @@ def test_ctrl_c_while_waiting_is_130(trained: Trained) -> None:
 def test_files_instead_of_streams(trained: Trained, source: Path, tmp_path: Path) -> None:
     done = heed("translate", "--model", trained.path, given=source.read_bytes())
     assert translated(tmp_path, trained.path, source) == done.lines
-    assert len(set(done.lines)) > 1  # the minute model says different things
+    assert len(set(done.lines)) > 1  # the tiny model's translations differ
 
 
 def test_n_best(trained: Trained, source: Path, tmp_path: Path, translator: Translator) -> None:
@@ -219,7 +219,7 @@ def test_scores(trained: Trained, source: Path, tmp_path: Path, translator: Tran
     scored = [line.split("\t") for line in translated(tmp_path, trained.path, source, "--scores")]
     assert [text for _, text in scored] == plain
     lines = source.read_text().splitlines()
-    # The score is what forced decoding finds, divided by ((5 + length) / 6)^0.6.
+    # The score is that of forced decoding, divided by ((5 + length) / 6)^0.6.
     found = translator.translate(lines)
     compared = 0
     for (shown, text), pair, one in zip(scored, translator.score(lines, plain), found, strict=True):
@@ -265,7 +265,7 @@ def test_samples_are_reproducible(trained: Trained, source: Path, tmp_path: Path
     assert once == again
     assert once != other
     lines = source.read_text().splitlines()
-    write_lines(source, [lines[0]])  # alone or in company
+    write_lines(source, [lines[0]])  # alone or with other lines
     assert translated(tmp_path, trained.path, source, "--sample", "--seed", 3) == once[:1]
     write_lines(source, lines)
     top = translated(tmp_path, trained.path, source, "--sample", "--top-k", 1)
@@ -287,21 +287,21 @@ def test_several_samples_of_a_line(trained: Trained, source: Path, tmp_path: Pat
     assert translated(tmp_path, trained.path, source, "--sample", "--n-best", 3) == done.lines[:3]
 
 
-def test_a_translation_without_an_end_is_told_of(
+def test_a_translation_cut_at_the_length_limit_is_reported(
     trained: Trained, source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_lines(source, letters(11, 40))
     found = [json.loads(line) for line in translated(tmp_path, trained.path, source, "--greedy", "--json")]
     without_end = [one["line"] for one in found if not one["finished"]]
     assert 0 < len(without_end) < 40
-    said = [f"line {number}: the translation reached its length limit without an end" for number in without_end]
+    said = [f"line {number}: the translation stopped at its length limit, unfinished" for number in without_end]
     assert capsys.readouterr().err.splitlines() == said
 
 
 def search_without_early_stop(
     model: Transformer, source: list[int], beam: int, alpha: float, limit: int
 ) -> tuple[float, list[int]]:
-    """Beam search by plain passes: only `beam` finished hypotheses or the limit end it."""
+    """Reference beam search by full passes: it ends only with `beam` finished hypotheses or at the limit."""
     live: list[tuple[float, list[int]]] = [(0.0, [])]
     done: list[tuple[float, list[int]]] = []
     src = torch.tensor([[*source, EOS]])
@@ -336,15 +336,15 @@ def test_search_ends_only_when_no_hypothesis_can_win(trained: Trained, alpha: fl
 
 @pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("options", [["--sample", "--json"], ["--n-best", 2], ["--prefixes"]])
-def test_portions_change_nothing(
+def test_the_size_of_chunks_changes_nothing(
     trained: Trained, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[object]
 ) -> None:
-    """Line numbers, random streams and prefixes go on from one portion to the next."""
+    """Line numbers, random streams and prefixes continue from one chunk to the next."""
     if options == ["--prefixes"]:
         options = ["--prefixes", write_lines(tmp_path / "prefixes", [line[:3] for line in letters(8, 8)])]
     found = []
     for size in (1000, 3, 1):
-        monkeypatch.setattr("heed.cli.translate._AT_ONCE", size)
+        monkeypatch.setattr("heed.cli.translate._LINES_PER_CHUNK", size)
         found.append([re.sub(r"-?\d+\.\d+", "", line) for line in translated(tmp_path, trained.path, source, *options)])
     assert found[0] == found[1] == found[2]
 
@@ -378,7 +378,9 @@ def refused(done: Done, *words: str, code: int = 1) -> None:
         assert word in done.err
 
 
-@pytest.mark.parametrize(("prefixes", "complaint"), [(["a"], "has 1 lines, the input has more"), (["a"] * 5, "has 5")])
+@pytest.mark.parametrize(
+    ("prefixes", "complaint"), [(["a"], "has 1 line, but the input has more"), (["a"] * 5, "has 5")]
+)
 def test_as_many_prefixes_as_lines(
     trained: Trained, tmp_path: Path, capsys: pytest.CaptureFixture[str], prefixes: list[str], complaint: str
 ) -> None:
@@ -440,18 +442,18 @@ def test_the_vocabulary_of_another_run(copy: Path, cache: Path, engine: str) -> 
         (["--sample", "--temperature", "1e-300"], 2, "--temperature must be from 0.001 to 1,000, not 1e-300"),
         (["--sample", "--top-k", "-1"], 2, "--top-k must be at least 1, or 0 for all, not -1"),
         (["--sample", "--top-p", "2"], 2, "--top-p must be above 0 and at most 1, not 2"),
-        (["--temperature", "0.5"], 2, "--temperature goes with --sample"),
-        (["--top-k", "5"], 2, "--top-k goes with --sample"),
-        (["--top-p", "0.5"], 2, "--top-p goes with --sample"),
-        (["--seed", "5"], 2, "--seed goes with --sample"),
-        (["--sample", "--greedy"], 2, "--sample draws at random, --greedy searches; give one of them"),
-        (["--sample", "--beam", "4"], 2, "--sample draws at random, --beam 4 searches; give one of them"),
-        (["--output", "absent/folder/out"], 1, "absent/folder/out: there is no folder absent/folder"),
+        (["--temperature", "0.5"], 2, "--temperature needs --sample"),
+        (["--top-k", "5"], 2, "--top-k needs --sample"),
+        (["--top-p", "0.5"], 2, "--top-p needs --sample"),
+        (["--seed", "5"], 2, "--seed needs --sample"),
+        (["--sample", "--greedy"], 2, "--sample replaces the search that --greedy asks for"),
+        (["--sample", "--beam", "4"], 2, "--sample replaces the search that --beam 4 asks for"),
+        (["--output", "absent/folder/out"], 1, "absent/folder/out: the folder absent/folder does not exist"),
         (["--output", "."], 1, ".: is a folder"),
         (["--input", "absent"], 1, "absent: no such file"),
     ],
 )
-def test_requests_that_cannot_be_carried_out(
+def test_invalid_options_are_refused(
     trained: Trained,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -468,7 +470,7 @@ def test_requests_that_cannot_be_carried_out(
     assert err.startswith("heed translate: ") and complaint in err
 
 
-def test_different_vocabularies_cannot_vote(trained: Trained, copy: Path, source: Path) -> None:
+def test_an_ensemble_needs_one_vocabulary(trained: Trained, copy: Path, source: Path) -> None:
     from heed.text.tokenizer import Tokenizer
 
     (copy / "tokenizer.model").write_bytes(Tokenizer.learn(["v w x y z"] * 9, 300).model)
@@ -476,18 +478,20 @@ def test_different_vocabularies_cannot_vote(trained: Trained, copy: Path, source
     refused(done, f"{trained.path} and {copy} have different vocabularies and cannot be an ensemble")
 
 
-def test_what_is_read_is_not_written_over(trained: Trained, tmp_path: Path) -> None:
+def test_input_files_are_not_overwritten(trained: Trained, tmp_path: Path) -> None:
     text = tmp_path / "in.txt"
     text.write_text("a b\n", encoding="utf-8")
     done = heed("translate", "--model", trained.path, "--input", text, "--output", tmp_path / "." / "in.txt")
     assert done.code == 2
-    assert "is a file that is being read" in done.err
+    assert "would overwrite an input file" in done.err
     done = heed("evaluate", "--model", trained.path, "--source", text, "--reference", text, "--output", text)
     assert done.code == 2
     assert text.read_text(encoding="utf-8") == "a b\n"
 
 
-def test_evaluation_refuses_the_same(trained: Trained, source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_evaluate_does_not_overwrite_its_input(
+    trained: Trained, source: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     files = ["--source", str(source), "--reference", str(source)]
     assert main(["evaluate", "--model", str(trained.path), *files, "--beam", "0"]) == 2
     assert capsys.readouterr().err == "heed evaluate: --beam must be from 1 to 1,000, not 0\n"
@@ -539,10 +543,10 @@ def test_a_failure_leaves_the_old_output(
     assert sorted(os.listdir()) == before
 
 
-def test_a_failure_on_the_way_leaves_what_is_translated_beside_it(
+def test_a_failure_leaves_the_translated_lines_in_a_part_file(
     trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("heed.cli.translate._AT_ONCE", 1)
+    monkeypatch.setattr("heed.cli.translate._LINES_PER_CHUNK", 1)
     (tmp_path / "in").write_bytes(b"a b c d\n\ngr\xfcn\na b\n")
     for name, opened in (("out", open), ("out.gz", gzip.open)):
         out = tmp_path / name
@@ -550,7 +554,7 @@ def test_a_failure_on_the_way_leaves_what_is_translated_beside_it(
         files = ["--input", str(tmp_path / "in"), "--output", str(out)]
         assert main(["translate", "--model", str(trained.path), *files]) == 1
         said = capsys.readouterr().err.splitlines()
-        assert said[0] == f"2 lines translated before the error: {out}.part"
+        assert said[0] == f"2 lines translated before the error are in {out}.part"
         assert said[1].startswith(f"heed translate: {tmp_path / 'in'}, line 3: not UTF-8")
         assert out.read_bytes() == b"old\n"
         with opened(f"{out}.part", "rt") as part:
@@ -569,7 +573,7 @@ def test_a_new_output_replaces_the_old_one(trained: Trained, source: Path, tmp_p
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
     write_lines(source, [])
     assert main([*command, "--output", str(real)]) == 0
-    assert real.read_bytes() == b""  # no lines make an empty file
+    assert real.read_bytes() == b""  # no lines give an empty file
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "link", "out", "real"]
 
 
@@ -594,7 +598,7 @@ def test_devices_and_pipes_are_written_to_directly(trained: Trained, source: Pat
     reader.join(timeout=30)
     assert seen and seen[0].decode().split("\n")[:-1] == plain
     assert main([*command, "/dev/null"]) == 0 and stat.S_ISCHR(os.stat("/dev/null").st_mode)
-    # Standard output under another name: what it holds already stays.
+    # Standard output under another name: its earlier content stays.
     log = tmp_path / "log"
     log.write_bytes(b"old\n")
     for name in ("/dev/stdout", "-"):
@@ -603,13 +607,13 @@ def test_devices_and_pipes_are_written_to_directly(trained: Trained, source: Pat
     assert log.read_text().split("\n")[:-1] == ["old", *plain, *plain]
 
 
-def test_what_is_read_is_not_written_over_under_its_other_name(trained: Trained, tmp_path: Path) -> None:
+def test_input_files_are_not_overwritten_through_links(trained: Trained, tmp_path: Path) -> None:
     part = write_lines(tmp_path / "x.part", ["a b"])
     arguments = ["translate", "--model", trained.path, "--output", tmp_path / "x"]
     for streams, more in ((None, ["--input", part]), (part, [])):
         with open(streams or os.devnull, "rb") as given, started(*arguments, *more, stdin=given) as process:
             _, err = process.communicate(timeout=60)
-        assert process.returncode == 2 and b"is a file that is being read" in err
+        assert process.returncode == 2 and b"would overwrite an input file" in err
         assert part.read_text() == "a b\n"
 
 
@@ -621,7 +625,7 @@ def wait_for(path: Path, seconds: float = 60) -> None:
 
 
 @pytest.mark.parametrize("by", ["file", "redirection", "pipe"])
-def test_ctrl_c_says_how_far_it_came_and_where_it_is(trained: Trained, tmp_path: Path, by: str) -> None:
+def test_ctrl_c_reports_the_number_of_lines_and_the_part_file(trained: Trained, tmp_path: Path, by: str) -> None:
     out, part = tmp_path / "out", tmp_path / "out.part"
     out.write_bytes(b"old\n")
     lines = letters(7, 200_000 if by != "pipe" else 3)
@@ -644,7 +648,7 @@ def test_ctrl_c_says_how_far_it_came_and_where_it_is(trained: Trained, tmp_path:
     n = part.read_bytes().count(b"\n")
     assert 0 < n < 200_000 and out.read_bytes() == b"old\n"
     how_far = f"{n:,} of 200,000 lines" if by != "pipe" else "3 lines"
-    assert err.splitlines()[-1] == f"heed translate: stopped after {how_far}, which are in {part}"
+    assert err.splitlines()[-1] == f"heed translate: stopped after {how_far}, saved in {part}"
 
 
 # --- on a terminal ----------------------------------------------------------------------------------------
@@ -658,7 +662,7 @@ class Terminal:
         ioctl(self.theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
 
     def shown(self) -> str:
-        """All that is shown until the process ends, without colours and movements."""
+        """Return everything shown until the process ends, without colours and cursor movements."""
         os.close(self.theirs)
         seen = b""
         while True:
@@ -688,7 +692,7 @@ def test_a_bar_for_files(trained: Trained, tmp_path: Path, by: str) -> None:
 
 
 def test_no_bar_among_the_translations(trained: Trained, source: Path) -> None:
-    """Where standard output and standard error are one terminal, or the size is not known."""
+    """There is no bar if both streams are the same terminal, or if the number of lines is unknown."""
     terminal = Terminal()
     with open(source, "rb") as given:
         command = ["translate", "--model", trained.path]
@@ -704,14 +708,14 @@ def test_no_bar_among_the_translations(trained: Trained, source: Path) -> None:
     assert "translating" not in terminal.shown() and len(out.splitlines()) == 8
 
 
-def test_a_word_to_whoever_is_to_type(trained: Trained) -> None:
+def test_a_prompt_on_a_terminal(trained: Trained) -> None:
     terminal = Terminal()
     process = started("translate", "--model", trained.path, stdin=terminal.theirs)
     os.write(terminal.ours, b"a b c\n\x04")  # Ctrl-D
     out, err = process.communicate(timeout=60)
     terminal.shown()
     assert (process.returncode, len(out.splitlines())) == (0, 1)
-    assert err == b"type a sentence; Ctrl-D ends\n"
+    assert err == b"type a sentence per line; Ctrl-D ends\n"
 
 
 def test_the_help_fits_eighty_columns(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -720,6 +724,6 @@ def test_the_help_fits_eighty_columns(monkeypatch: pytest.MonkeyPatch, capsys: p
         build_parser().parse_args(["translate", "--help"])
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
-    groups = ["model, input and output:", "search:", "sampling:", "output format:", "engine:", "examples:"]
+    groups = ["model, input and output:", "search:", "output format:", "engine:", "sampling:", "examples:"]
     places = [out.index(f"\n{group}\n") for group in groups]
     assert places == sorted(places)

@@ -1,4 +1,4 @@
-"""Who computes: `heed translate` and `heed evaluate` with --engine and --int8."""
+"""`heed translate` and `heed evaluate` with --engine and --int8."""
 
 import json
 import shutil
@@ -27,7 +27,7 @@ CTRANSLATE2 = ["--engine", "ctranslate2"]
 
 @pytest.fixture(scope="session")
 def learnt(train_run: TrainRun) -> Path:
-    """A run that knows what it writes: the minute model's guesses are near equals; rounding may decide."""
+    """Train a confident model: the tiny model's hypotheses nearly tie, so that rounding may decide."""
     return train_run(train__max_steps=400, train__warmup_steps=60, train__learning_rate_factor=1.0).path
 
 
@@ -35,7 +35,7 @@ def learnt(train_run: TrainRun) -> Path:
 
 
 def loaded(run: Path, *options: str) -> str:
-    """The exit code, and whether torch and ctranslate2 were imported."""
+    """Return the exit code, and whether torch and ctranslate2 were imported."""
     script = (
         "import sys; from heed.cli.main import main\n"
         f"code = main({['translate', '--model', str(run), *options]!r})\n"
@@ -59,7 +59,7 @@ def test_eight_bits_by_torch(trained: Trained, cache: Path) -> None:
     )
     scores = [[float(line.split("\t")[0]) for line in done.lines] for done in (whole, eighth)]
     assert scores[0] != scores[1]  # really other weights
-    assert max(abs(one - other) for one, other in zip(*scores, strict=True)) < 0.5  # not in kind
+    assert max(abs(one - other) for one, other in zip(*scores, strict=True)) < 0.5  # but only slightly different
     assert heed("translate", "--model", trained.path, "--int8", "--sample", given="a b c\n").code == 0
     assert exports(cache) == []
 
@@ -82,7 +82,7 @@ def test_8_bits_with_torch_need_the_kernels(trained: Trained, environment: dict[
     assert "--engine ctranslate2" in done.stderr
 
 
-def test_a_folder_that_is_none_is_complained_of_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_run_folder_is_reported_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for options in ([], CTRANSLATE2):
         assert main(["translate", "--model", str(tmp_path / "none"), *options]) == 1
         (line,) = capsys.readouterr().err.splitlines()
@@ -125,7 +125,7 @@ def test_torch_is_not_loaded_once_the_export_is_there(trained: Trained, cache: P
     assert len(exports(cache)) == 1
 
 
-def test_eight_bits_beside_whole_weights(trained: Trained, cache: Path) -> None:
+def test_exports_with_8_bit_and_full_weights_coexist(trained: Trained, cache: Path) -> None:
     given = "".join(f"{line}\n" for line in letters(5, 60))
     whole, eighth, again = (
         heed("translate", "--model", trained.path, *CTRANSLATE2, "--scores", *options, given=given)
@@ -137,7 +137,9 @@ def test_eight_bits_beside_whole_weights(trained: Trained, cache: Path) -> None:
     assert sorted(has_scales) == [False, True]
     scores = [[float(line.split("\t")[0]) for line in done.lines] for done in (whole, eighth)]
     assert scores[0] != scores[1]  # really other weights
-    assert statistics.median(abs(one - other) for one, other in zip(*scores, strict=True)) < 0.5  # not in kind
+    assert (
+        statistics.median(abs(one - other) for one, other in zip(*scores, strict=True)) < 0.5
+    )  # but only slightly different
 
 
 def test_while_another_process_makes_the_export(trained: Trained, cache: Path) -> None:
@@ -163,7 +165,7 @@ BEYOND: dict[str, tuple[list[str], str]] = {
 
 
 @pytest.mark.parametrize("case", BEYOND)
-def test_what_it_cannot_do_is_refused_and_done_by_torch(
+def test_unsupported_options_are_refused_and_torch_supports_them(
     trained: Trained, cache: Path, tmp_path: Path, case: str
 ) -> None:
     options, reason = BEYOND[case]
@@ -179,7 +181,7 @@ def test_what_it_cannot_do_is_refused_and_done_by_torch(
     assert "ctranslate2" not in done.err and exports(cache) == []
 
 
-def test_where_no_export_can_be_written(trained: Trained, cache: Path) -> None:
+def test_an_export_that_cannot_be_written_is_an_error(trained: Trained, cache: Path) -> None:
     (cache / "heed" / "exports").write_text("in the way")
     refused = heed("translate", "--model", trained.path, *CTRANSLATE2, given="a b\n")
     assert refused.code == 1 and refused.out == ""
@@ -187,7 +189,7 @@ def test_where_no_export_can_be_written(trained: Trained, cache: Path) -> None:
     assert refused.err == f"heed translate: {cache}/heed/exports: {what}; {remedy}\n"
 
 
-def test_where_it_is_not_installed(trained: Trained, cache: Path) -> None:
+def test_without_ctranslate2_it_says_what_to_install(trained: Trained, cache: Path) -> None:
     request = ("translate", "--model", trained.path)
     refused = without_ctranslate2(*request, *CTRANSLATE2)
     assert refused.returncode == 2 and "pip install 'heed[ctranslate2]'" in refused.stderr
@@ -199,7 +201,7 @@ def test_where_it_is_not_installed(trained: Trained, cache: Path) -> None:
 # --- heed evaluate ----------------------------------------------------------------------------------------
 
 
-def test_evaluation_says_who_translated(
+def test_evaluate_names_the_engine(
     trained: Trained, cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = write_lines(tmp_path / "s", letters(6, 20))
@@ -225,6 +227,6 @@ def test_evaluation_says_who_translated(
         "whole": "ctranslate2",
         "eighth": "ctranslate2|weights:int8",
     }
-    assert len({perplexity for _, perplexity, _ in found.values()}) == 1  # torch's, with whole weights
+    assert len({perplexity for _, perplexity, _ in found.values()}) == 1  # always torch's, with full weights
     assert found["default"][2] == found["torch"][2] == found["whole"][2]
     assert len(exports(cache)) == 2

@@ -11,5 +11,5 @@ settings.load_profile("heed")
 
 @pytest.fixture(scope="session")
 def words() -> Tokenizer:
-    """A piece for each of some words."""
+    """Return a tokenizer with a piece for each of some words."""
     return Tokenizer.learn(LEARN, 400)

@@ -1,4 +1,4 @@
-"""Text files for tests, and a look at processes."""
+"""Make text files for tests, and list processes."""
 
 import random
 from pathlib import Path
@@ -10,7 +10,7 @@ LEARN = [" ".join(_WORDS)] * 30 + ["one two three four five six seven eight nine
 
 
 def random_lines(seed: int, n: int) -> list[str]:
-    """Lines of up to a dozen words, some of them met nowhere else."""
+    """Return lines of up to a dozen words, some of which occur only once."""
     chance = random.Random(seed)
     letters = "abcdeäöé\u4e2d"
     return [
@@ -35,7 +35,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def children(pid: int) -> list[int]:
-    """The processes a process has started and that still run."""
+    """Return the child processes of a process that still run."""
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         found += [int(child) for child in task.read_text().split()]

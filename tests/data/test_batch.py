@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from heed.data.batch import make_batch, padded
+from heed.data.batch import make_batch
 from heed.data.prepare import prepare
 from heed.data.store import PairStore
 from heed.text.tokenizer import Tokenizer
@@ -20,7 +20,7 @@ def store(tmp_path: Path, words: Tokenizer) -> PairStore:
     )
 
 
-def test_short_ones_are_filled_up() -> None:
+def test_short_sequences_are_padded() -> None:
     ids_BL = padded([[5, 6, 7], [8], []], PAD)
     assert ids_BL.dtype == torch.int64
     assert ids_BL.tolist() == [[5, 6, 7], [8, PAD, PAD], [PAD, PAD, PAD]]

@@ -37,7 +37,7 @@ def as_sets(batches: list[list[int]]) -> set[frozenset[int]]:
 
 
 def greedy_cut(lengths: list[int], budget: int) -> list[int]:
-    """The same by counting one at a time."""
+    """Cut by a loop over single sequences."""
     bounds, count = [0], 0
     for i, length in enumerate(lengths):
         if count and (count + 1) * length > budget:
@@ -48,7 +48,7 @@ def greedy_cut(lengths: list[int], budget: int) -> list[int]:
 
 
 @given(st.lists(st.integers(1, 60), max_size=100), st.integers(1, 300))
-def test_cuts_are_those_of_counting(lengths: list[int], budget: int) -> None:
+def test_cuts_equal_those_of_a_loop(lengths: list[int], budget: int) -> None:
     lengths.sort()
     assert cut_by_budget(np.array(lengths, dtype=np.int64), budget).tolist() == greedy_cut(lengths, budget)
 
@@ -83,7 +83,7 @@ def test_every_pair_once_an_epoch_and_the_budget_never_exceeded(
 
 
 @given(LENGTHS, st.integers(80, 400), st.integers(40, 80))
-def test_micro_batches_are_the_batch_in_portions(pairs: list[tuple[int, int]], budget: int, portion: int) -> None:
+def test_micro_batches_make_up_the_batch(pairs: list[tuple[int, int]], budget: int, portion: int) -> None:
     plan = plan_of(pairs, budget)
     for index in range(len(plan)):
         batch = plan.batch(0, index)
@@ -113,7 +113,7 @@ def test_batches_of_an_epoch_do_not_come_in_order_of_length() -> None:
 
 @given(LENGTHS, st.integers(1, 45))
 def test_pairs_over_the_limit_are_left_out_and_counted(pairs: list[tuple[int, int]], max_length: int) -> None:
-    """Lengths count the end symbol, which the limit does not."""
+    """Lengths include the end token, the limit does not."""
     plan = plan_of(pairs, 100, max_length=max_length)
     long = [i for i, pair in enumerate(pairs) if max(pair) - 1 > max_length]
     assert sorted(i for batch in epoch_of(plan, 1) for i in batch) == [i for i in range(len(pairs)) if i not in long]
@@ -171,7 +171,7 @@ def test_another_process_makes_the_same_batches() -> None:
     assert json.loads(out) == epoch_of(plan, 2)
 
 
-def test_epochs_differ_in_order_and_in_company() -> None:
+def test_epochs_differ_in_the_order_and_content_of_batches() -> None:
     plan = BatchPlan(*corpus(), 300, 5, 99)
     first, second = epoch_of(plan, 0), epoch_of(plan, 1)
     assert first != second
@@ -183,8 +183,8 @@ def test_seeds_differ() -> None:
     assert as_sets(one) != as_sets(two)
 
 
-def test_the_portion_does_not_change_the_batch() -> None:
-    """What an update sees never depends on how the work is shared out."""
+def test_the_size_of_micro_batches_does_not_change_the_batch() -> None:
+    """The batch of an update never depends on how the work is divided."""
     plan = BatchPlan(*corpus(), 300, 5, 99)
     batch = plan.batch(0, 3).tolist()
     for portion in (40, 100, 300):

@@ -23,7 +23,7 @@ def pair(tmp_path: Path) -> ParallelText:
 def test_pairs_of_lines_plain_and_compressed(pair: ParallelText) -> None:
     assert pair.count() == 4
     assert list(pair) == [("one", "eins"), ("two", "zwei"), ("", "drei"), ("four", "vier")]
-    assert list(pair) == list(pair)  # as often as one likes
+    assert list(pair) == list(pair)  # can be iterated again
 
 
 def test_only_a_line_feed_counts(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_other_than_two_columns(tmp_path: Path, line: str, columns: str) -> None
 
 
 def test_one_file_that_is_no_tsv(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"train\.en: has no translation; give a target file"):
+    with pytest.raises(ConfigError, match=r"train\.en: has no translation; name a target file"):
         ParallelText(write(tmp_path / "train.en", "x\n"))
 
 
@@ -71,7 +71,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 def test_a_cut_gzip_file_is_named(tmp_path: Path) -> None:
     whole = gzip.compress(os.urandom(3000).hex().encode())
     (tmp_path / "b.gz").write_bytes(whole[:-100])
-    with pytest.raises(DataError, match=r"b\.gz: not a whole gzip file"):
+    with pytest.raises(DataError, match=r"b\.gz: damaged or incomplete gzip file"):
         ParallelText(write(tmp_path / "a", "x\n"), str(tmp_path / "b.gz")).count()
 
 
@@ -82,8 +82,8 @@ def test_what_is_not_utf8_is_named(tmp_path: Path) -> None:
         list(text)
 
 
-@pytest.mark.timeout(20)  # whoever opens a pipe without a writer waits for ever
-def test_what_can_be_read_once_only_is_refused(tmp_path: Path) -> None:
+@pytest.mark.timeout(20)  # opening a pipe without a writer blocks for ever
+def test_pipes_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in ("-", str(tmp_path / "pipe")):
         with pytest.raises(DataError, match="can be read only once"):
@@ -97,14 +97,14 @@ def test_lines_to_learn_from_are_all_or_evenly_spaced(tmp_path: Path) -> None:
     assert list(evenly_spaced_lines(text, 10, 4)) == ["0", "0", "3", "3", "6", "6", "9", "9"]
 
 
-def test_overlap_counts_validation_pairs_that_stand_in_training(tmp_path: Path) -> None:
+def test_overlap_counts_validation_pairs_in_the_training_text(tmp_path: Path) -> None:
     train = ParallelText(write(tmp_path / "t.en", "a\nb\nc\n\nb\n"), write(tmp_path / "t.de", "A\nB\nC\n\nB\n"))
-    # b/B is there, twice; a spelt otherwise, c with another translation and d are not.
+    # b/B is in both, twice; a differs in case, c in its translation, and d is missing.
     valid = [("b", "B"), (" a \x00", "A"), ("c", "X"), ("d", "D"), ("b", "B")]
     assert overlap(train, valid) == 2
 
 
 def test_a_tsv_with_a_target_is_refused() -> None:
-    """The target's words would stand in the source."""
+    """Otherwise the target text would become part of the source."""
     with pytest.raises(ConfigError, match=r"pairs\.tsv\.gz: a \.tsv file holds both languages"):
         ParallelText("pairs.tsv.gz", "train.de")

@@ -1,4 +1,4 @@
-"""Text files to a store: what it holds, and that it is whole or not there."""
+"""Prepare text files: the store holds the right ids, and is complete or absent."""
 
 import gzip
 import os
@@ -26,7 +26,7 @@ from tests.conftest import EOS
 from tests.data.corpora import children, contents, is_running, random_lines, write_pair
 from tests.processes import Started
 
-MANY = 30_000  # enough for worker processes to be started
+MANY = 30_000  # enough for workers to be started
 
 
 Workers = Callable[[], list[int]]
@@ -34,14 +34,14 @@ Workers = Callable[[], list[int]]
 
 @pytest.fixture
 def workers() -> Workers:
-    """Lists the processes that this test has started here; others may have been started before."""
+    """Return a function that lists the child processes that this test has started."""
     before = children(os.getpid())
     return lambda: [pid for pid in children(os.getpid()) if pid not in before]
 
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> ParallelText:
-    """A text with blank lines here and there."""
+    """Write a text with some blank lines."""
     source, target = random_lines(1, MANY), random_lines(2, MANY)
     for i in range(0, MANY, 1_000):
         (source if i % 2_000 else target)[i] = " \t" if i % 3_000 else ""
@@ -53,13 +53,13 @@ def as_lists(sequences: Sequences) -> list[list[int]]:
 
 
 def by_sentencepiece(tokenizer: Tokenizer, lines: list[str]) -> list[list[int]]:
-    """The independent way."""
+    """Encode lines with sentencepiece itself, as an independent reference."""
     processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)
     clean = [" ".join(unicodedata.normalize("NFC", line).split()) for line in lines]
     return [[*ids, EOS] for ids in processor.encode(clean)]
 
 
-# --- what it holds ----------------------------------------------------------------------------------------
+# --- content ----------------------------------------------------------------------------------------------
 
 
 def test_pairs_become_ids_with_an_end_each(tmp_path: Path, words: Tokenizer) -> None:
@@ -156,8 +156,8 @@ def test_a_vocabulary_that_needs_four_bytes_an_id(tmp_path: Path) -> None:
     assert store.source.ids.max() > 65_535
 
 
-def test_a_model_that_looks_at_whole_lines_is_left_to_do_so(tmp_path: Path) -> None:
-    """A vocabulary from elsewhere, with pieces that reach over spaces."""
+def test_a_model_that_does_not_split_at_spaces_encodes_whole_lines(tmp_path: Path) -> None:
+    """A foreign vocabulary may have pieces that contain spaces."""
     with open(tmp_path / "model", "wb") as file:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(["one two three four five six seven eight"] * 20),
@@ -181,7 +181,7 @@ def test_a_model_that_looks_at_whole_lines_is_left_to_do_so(tmp_path: Path) -> N
     assert as_lists(store.source) == by_sentencepiece(tokenizer, [line for line in lines if line])
 
 
-# --- texts that will not do -------------------------------------------------------------------------------
+# --- invalid texts ----------------------------------------------------------------------------------------
 
 
 def left_behind(folder: Path) -> list[str]:
@@ -223,7 +223,7 @@ def test_unequal_counts_name_both(tmp_path: Path, words: Tokenizer, more: int, l
     assert left_behind(tmp_path) == []
 
 
-@pytest.mark.timeout(20)  # whoever opens a pipe without a writer waits for ever
+@pytest.mark.timeout(20)  # opening a pipe without a writer blocks for ever
 def test_files_that_are_empty_missing_cut_or_pipes(tmp_path: Path, words: Tokenizer) -> None:
     good = write_pair(tmp_path, ["x"], ["x"]).source
     (tmp_path / "text.empty").write_bytes(b"")
@@ -232,8 +232,8 @@ def test_files_that_are_empty_missing_cut_or_pipes(tmp_path: Path, words: Tokeni
     for name, complaint in (
         ("text.empty", r"text\.empty: is empty"),
         ("text.none", r"text\.none: no such file"),
-        ("text.gz", r"text\.gz: not a whole gzip file"),
-        ("text.pipe", r"text\.pipe: can be read only once"),
+        ("text.gz", r"text\.gz: damaged or incomplete gzip file"),
+        ("text.pipe", r"text\.pipe: a pipe can be read only once"),
     ):
         for sides in ((str(tmp_path / name), good), (good, str(tmp_path / name))):
             with pytest.raises(DataError, match=complaint):
@@ -254,10 +254,10 @@ def test_a_text_that_grows_while_it_is_read_is_refused(tmp_path: Path, words: To
     assert left_behind(tmp_path) == []
 
 
-# --- whole or not there -----------------------------------------------------------------------------------
+# --- complete or absent -----------------------------------------------------------------------------------
 
 
-def test_a_failed_attempt_leaves_the_store_before_it(tmp_path: Path, words: Tokenizer) -> None:
+def test_a_failure_keeps_the_old_store(tmp_path: Path, words: Tokenizer) -> None:
     text = write_pair(tmp_path, ["one"], ["two"])
     before = contents(prepare(text, words, tmp_path / "store").folder)
     Path(text.target).write_bytes(b"\xff\n")
@@ -303,7 +303,7 @@ def test_a_worker_that_is_killed_is_an_error(
         for worker in workers()[:1]:
             os.kill(worker, signal.SIGKILL)
 
-    with pytest.raises(DataError, match=r"a process that encodes text was killed by signal 9, at lines [\d,]+ to"):
+    with pytest.raises(DataError, match=r"a worker that encodes text was killed by signal 9, at lines [\d,]+ to"):
         prepare(many, words, tmp_path / "store", processes=2, progress=kill)
     assert workers() == []
     assert left_behind(tmp_path) == []
@@ -349,7 +349,7 @@ def command(tmp_path: Path, words: Tokenizer, text: ParallelText, folder: Path) 
     return [sys.executable, "-c", PREPARE, text.source, text.target, str(tmp_path / "model"), str(folder)]
 
 
-@pytest.mark.timeout(60)  # orphans are waited for in vain
+@pytest.mark.timeout(60)  # orphans would make it wait for ever
 def test_workers_end_with_the_process_that_started_them(tmp_path: Path, words: Tokenizer, many: ParallelText) -> None:
     with Started(command(tmp_path, words, many, tmp_path / "store")) as process:
         while len(workers := children(process.pid)) < 2:

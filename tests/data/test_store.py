@@ -1,4 +1,4 @@
-"""A store on the disk: mapped, read-only, and no flipped bit goes unseen."""
+"""A store on the disk is mapped and read-only, and every flipped bit is detected."""
 
 import gzip
 import json
@@ -13,7 +13,7 @@ import pytest
 
 from heed.data.batch import make_batch
 from heed.data.prepare import prepare
-from heed.data.store import BLOCK, PairStore
+from heed.data.store import BLOCK_BYTES, PairStore
 from heed.durable import MANIFEST, checksum, json_bytes, read_json, write_manifest
 from heed.errors import DataError, HeedError
 from heed.text.tokenizer import Tokenizer
@@ -32,7 +32,7 @@ FILES = [
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory, words: Tokenizer) -> Path:
-    """A store whose ids take several blocks."""
+    """Make a store whose ids take several blocks."""
     folder = tmp_path_factory.mktemp("whole")
     source = random_lines(7, N)
     source[17] = ""
@@ -59,7 +59,7 @@ def open_and_verify(folder: Path) -> None:
 
 def test_the_files_are_those_the_tests_damage(whole: Path) -> None:
     assert sorted(path.name for path in whole.iterdir()) == sorted(FILES)
-    assert (whole / "source.ids").stat().st_size > 2 * BLOCK
+    assert (whole / "source.ids").stat().st_size > 2 * BLOCK_BYTES
     open_and_verify(whole)
 
 
@@ -117,19 +117,17 @@ def test_a_run_s_own_corpus_is_made_again_with_its_vocabulary(copy: Path) -> Non
         PairStore.open(copy)
 
 
-def test_what_is_no_store_is_told_so(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_store_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(
-        DataError, match=r"not a prepared corpus, there is no manifest\.json in it; make one with: heed"
-    ):
+    with pytest.raises(DataError, match=r"not a prepared corpus \(it has no manifest\.json\); make one with: heed"):
         PairStore.open(tmp_path)
     for name in ("none", "file"):
-        with pytest.raises(DataError, match="no such folder; give one made by `heed prepare`"):
+        with pytest.raises(DataError, match="no such folder; name one made by `heed prepare`"):
             PairStore.open(tmp_path / name)
 
 
 def test_opening_reads_no_ids_and_a_batch_only_its_own(copy: Path) -> None:
-    """Damage is found when, and not before, it would do harm; and always before."""
+    """Damage is found only when the damaged block is used, but always before its use."""
     size = (copy / "source.ids").stat().st_size
     flip(copy / "source.ids", size - 3, 1)  # in the last sentence
     store = PairStore.open(copy)
@@ -147,11 +145,11 @@ def test_opening_reads_no_ids_and_a_batch_only_its_own(copy: Path) -> None:
 
 
 def test_damage_in_the_middle_of_a_long_sentence_is_found(tmp_path: Path, words: Tokenizer) -> None:
-    """Its first and last blocks may be known to be whole."""
-    text = write_pair(tmp_path, ["one", "one " * BLOCK, "two"], ["x", "y", "z"])
+    """The first and last blocks of the sentence have been verified, the one in between has not."""
+    text = write_pair(tmp_path, ["one", "one " * BLOCK_BYTES, "two"], ["x", "y", "z"])
     folder = prepare(text, words, tmp_path / "store").folder
     store = PairStore.open(folder)
-    flip(folder / "source.ids", BLOCK + 5, 0)
+    flip(folder / "source.ids", BLOCK_BYTES + 5, 0)
     make_batch(store, [0, 2], Vocabulary(1000))  # the first and the last block
     with pytest.raises(DataError, match=r"source\.ids: "):
         make_batch(store, [1], Vocabulary(1000))
@@ -224,11 +222,11 @@ def test_texts_that_changed_are_named(tmp_path: Path, words: Tokenizer) -> None:
     assert store.changed_texts() == []
 
     now = os.stat(text.source).st_mtime_ns
-    for jump in (-(10**18), 10**18):  # a clock that jumped, a file fetched again
+    for jump in (-(10**18), 10**18):  # the clock jumped, or the file was downloaded again
         os.utime(text.source, ns=(now + jump, now + jump))
         assert store.changed_texts() == []
 
-    Path(text.target).write_text("three\nfive\n", encoding="utf-8")  # as many bytes
+    Path(text.target).write_text("three\nfive\n", encoding="utf-8")  # the same size
     os.utime(text.target, ns=(now + 1, now + 1))
     assert store.changed_texts() == [text.target]
     with open(text.source, "a", encoding="utf-8") as file:
@@ -260,10 +258,10 @@ def test_sequences_of_any_indices(whole: Path) -> None:
 
 
 def rewrite(folder: Path, name: str, array: "np.ndarray[Any, Any]") -> None:
-    """Put other numbers into a file and make the checksums right."""
+    """Put other numbers into a file, and correct the checksums."""
     content = array.tobytes()
     (folder / name).write_bytes(content)
-    sums = [checksum(content[at : at + BLOCK]) for at in range(0, len(content), BLOCK)]
+    sums = [checksum(content[at : at + BLOCK_BYTES]) for at in range(0, len(content), BLOCK_BYTES)]
     manifest = read_json(folder / MANIFEST)
     manifest["files"][name] = {"size": len(content), "blocks": sums}
     write_manifest(folder, manifest)
@@ -290,7 +288,7 @@ CRAFTED: dict[str, tuple[str, Callable[[PairStore], "np.ndarray[Any, Any]"]]] = 
 
 
 @pytest.mark.parametrize("case", CRAFTED)
-def test_numbers_that_lead_nowhere_are_refused(copy: Path, case: str) -> None:
+def test_inconsistent_numbers_are_refused(copy: Path, case: str) -> None:
     name, change = CRAFTED[case]
     rewrite(copy, name, change(PairStore.open(copy)))
     with pytest.raises(DataError, match=str(copy)):
@@ -311,7 +309,7 @@ def test_numbers_that_lead_nowhere_are_refused(copy: Path, case: str) -> None:
     ],
     ids=str,
 )
-def test_a_manifest_that_describes_nothing(copy: Path, change: dict[str, Any]) -> None:
+def test_an_invalid_manifest_is_refused(copy: Path, change: dict[str, Any]) -> None:
     write_manifest(copy, {**read_json(copy / MANIFEST), **change})
     with pytest.raises(DataError, match="manifest.json: missing or damaged"):
         PairStore.open(copy)

@@ -1,4 +1,4 @@
-"""Faults are put into clean text at known lines; what is found must be those lines and no others."""
+"""Put faults into clean text at known lines; exactly those lines must be found."""
 
 import gzip
 import random
@@ -81,7 +81,7 @@ def test_a_line_end_may_fall_between_two_blocks(length: int, tmp_path: Path) -> 
     assert [*raw_lines(str(path))] == [b"a" * (length - 3), b"b", b"c"]
 
 
-# What is put in, and where. Each returns what must be found.
+# Each function puts in a fault, and returns the findings to expect.
 def not_utf8(sides: Sides) -> dict[str, list[int]]:
     lines = with_umlauts(sides.target)[3:600:50]
     for line in lines:
@@ -127,7 +127,7 @@ def too_long(sides: Sides) -> dict[str, list[int]]:
 
 
 def swapped(sides: Sides) -> dict[str, list[int]]:
-    """Two or three words may be too few to tell ("Did Paul sing?")."""
+    """Use longer lines: two or three words may not show their language ("Did Paul sing?")."""
     lines = [line for line in (5, 6, 7, *range(1000, 1300, 3), N) if len(sides.source[line - 1].split()) > 3]
     for line in lines:
         sides.source[line - 1], sides.target[line - 1] = sides.target[line - 1], sides.source[line - 1]
@@ -208,7 +208,7 @@ def rows(path: Path) -> list[str]:
     return rows
 
 
-def test_repairs_give_the_text_back(clean: Sides, tmp_path: Path) -> None:
+def test_repairs_restore_the_text(clean: Sides, tmp_path: Path) -> None:
     good = clean.copy()
     lines = mojibake(clean)["mojibake"]
     clean.target[20] = good.target[20].replace(b" ", b" \xef\xbb\xbf", 1)
@@ -238,8 +238,8 @@ TEXTS = [
 ]  # fmt: skip
 
 
-def tearings() -> list[tuple[str, str]]:
-    """Each text with what it looks like when read as Latin-1, or as Windows-1252 if that has all its bytes."""
+def mojibake_pairs() -> list[tuple[str, str]]:
+    """Pair each text with its mojibake, decoded as Latin-1 and, if possible, as Windows-1252."""
     found = [(text, text.encode().decode("latin-1")) for text in TEXTS]
     for text in TEXTS:
         with suppress(UnicodeDecodeError):
@@ -247,8 +247,8 @@ def tearings() -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize(("text", "broken"), tearings())
-def test_torn_text_is_recognised_and_mended(text: str, broken: str) -> None:
+@pytest.mark.parametrize(("text", "broken"), mojibake_pairs())
+def test_mojibake_is_recognised_and_repaired(text: str, broken: str) -> None:
     assert damages(text) == []
     assert damages(broken) == ["mojibake"]
     assert repair(broken, ["mojibake"]) == text
@@ -258,11 +258,11 @@ def test_torn_text_is_recognised_and_mended(text: str, broken: str) -> None:
     "text",
     ["CAFÉ”", "«AMANHÃ»", "ein Ü–Wagen", "À la carte", "TÂY", "Ã", "Größe: 5²", "Â la", "é…", "DÉJÀ “VU”", "½ Ä°"],
 )
-def test_good_text_is_not_taken_for_torn(text: str) -> None:
+def test_good_text_is_not_taken_for_mojibake(text: str) -> None:
     assert damages(text) == []
 
 
-def test_damage_twice_over_is_mended() -> None:
+def test_text_damaged_twice_is_repaired() -> None:
     text = "Größe"
     assert repair(torn(torn(text.encode(), "latin-1"), "latin-1").decode(), ["mojibake"]) == text
 
@@ -284,9 +284,9 @@ def test_characters(text: str, kinds: list[str], repaired: str) -> None:
     assert repair(text, kinds) == repaired
 
 
-# Files out of step. The line where it begins may be a few lines off: nothing but lengths tells.
+# --- shifted files: only lengths tell where a shift begins, so it may be a few lines off --------------------
 @pytest.mark.parametrize(("at", "back"), [(1000, 1060), (200, 2200), (2000, 2800)])
-def test_a_missing_line_made_up_for_later(at: int, back: int, clean: Sides, tmp_path: Path) -> None:
+def test_a_missing_line_and_an_extra_one_later(at: int, back: int, clean: Sides, tmp_path: Path) -> None:
     clean.target[at - 1 : back] = [*clean.target[at:back], "Der Gärtner schläft.".encode()]
     examination = examine(clean.written(tmp_path))
     (fault,) = [fault for fault in examination.faults if fault.kind.name == "shifted"]
@@ -314,7 +314,7 @@ def test_the_shift_is_named_and_dropped(shift: int, clean: Sides, tmp_path: Path
     assert found(examine(fixed.text)) == {}
 
 
-def test_files_shifted_from_the_start_are_not_mended_by_dropping_them(clean: Sides, tmp_path: Path) -> None:
+def test_files_shifted_from_the_start_are_not_fixed_by_dropping_them(clean: Sides, tmp_path: Path) -> None:
     clean.source.pop(0), clean.target.pop()
     examination = examine(clean.written(tmp_path / "spoilt"))
     (fault,) = examination.faults
@@ -335,7 +335,7 @@ def test_different_numbers_of_lines(clean: Sides, tmp_path: Path) -> None:
     note = told(examination)
     assert note.startswith("the source has 3,000 lines, the target 2,999\nfrom about line 1,50")
     assert "the target runs 1 line ahead" in note
-    with pytest.raises(DataError, match="does not mend by guessing"):
+    with pytest.raises(DataError, match="which --fix cannot repair"):
         fix(examination, tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []
 
@@ -356,8 +356,10 @@ def test_files_that_have_nothing_to_do_with_each_other(clean: Sides, tmp_path: P
     assert "unrelated" in found(examine(clean.written(tmp_path)))
 
 
-# Languages.
-def test_exchanged_files_are_told_by_the_test(clean: Sides, made: heed.demo.grammar.Corpus, tmp_path: Path) -> None:
+# --- languages --------------------------------------------------------------------------------------------
+def test_exchanged_files_are_found_by_the_test_text(
+    clean: Sides, made: heed.demo.grammar.Corpus, tmp_path: Path
+) -> None:
     test = Sides([pair.source.encode() for pair in made.test], [pair.target.encode() for pair in made.test])
     text = clean.written(tmp_path / "train")
     right = test.written(tmp_path / "right")
@@ -367,15 +369,15 @@ def test_exchanged_files_are_told_by_the_test(clean: Sides, made: heed.demo.gram
 
 
 def test_two_sides_of_one_language_are_not_judged(clean: Sides, tmp_path: Path) -> None:
-    """A corrector's corpus: most lines are rightly the same."""
+    """In a spelling-correction corpus, most pairs are rightly the same."""
     spoilt = [line.replace(b"the", b"teh") if number % 3 == 0 else line for number, line in enumerate(clean.source)]
     examination = examine(Sides(spoilt, clean.source).written(tmp_path))
     assert found(examination) == {}
-    assert "the languages: the two sides look like one" in examination.notes
+    assert "languages: both sides look like the same language" in examination.notes
     assert "short-copy" in found(examination, faults_only=False)
 
 
-# What comes again.
+# --- duplicates and overlap -------------------------------------------------------------------------------
 def test_several_targets_are_no_fault(clean: Sides, tmp_path: Path) -> None:
     clean.source[1000] = clean.source[1]
     clean.target[1000] = clean.target[1].replace(b" ", b" doch ", 1)
@@ -386,7 +388,7 @@ def test_several_targets_are_no_fault(clean: Sides, tmp_path: Path) -> None:
     assert found(examination, faults_only=False) == {"several-targets": [2, 1001], "near-duplicate": [1002]}
 
 
-def test_what_the_test_shares(clean: Sides, made: heed.demo.grammar.Corpus, tmp_path: Path) -> None:
+def test_overlap_with_the_test_text(clean: Sides, made: heed.demo.grammar.Corpus, tmp_path: Path) -> None:
     test = Sides([pair.source.encode() for pair in made.test], [pair.target.encode() for pair in made.test])
     clean.source[4], clean.target[4] = test.source[0], test.target[0]
     clean.source[6] = test.source[1]
@@ -415,7 +417,7 @@ def test_kept_findings_are_no_faults_and_stay(clean: Sides, tmp_path: Path) -> N
     assert Path(fixed.text.target).read_bytes().split(b"\n")[:-1] == clean.target
 
 
-# Forms of files.
+# --- file formats -----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("gz", [False, True])
 def test_tsv(gz: bool, clean: Sides, tmp_path: Path) -> None:
     lines = [a + b"\t" + b for a, b in zip(clean.source, clean.target, strict=True)]
@@ -443,7 +445,7 @@ def test_gz_is_written_as_gz(clean: Sides, tmp_path: Path) -> None:
     assert fixed.kept == N - 3
 
 
-def test_places_the_copy_cannot_go_to(clean: Sides, tmp_path: Path) -> None:
+def test_folders_the_copy_cannot_be_written_to(clean: Sides, tmp_path: Path) -> None:
     examination = examine(clean.written(tmp_path / "in"))
     with pytest.raises(ConfigError, match="is not empty"):
         fix(examination, tmp_path / "in")
@@ -452,7 +454,7 @@ def test_places_the_copy_cannot_go_to(clean: Sides, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "train.en").write_bytes((tmp_path / "in" / "train.de").read_bytes())
     text = ParallelText(str(tmp_path / "in" / "train.en"), str(tmp_path / "other" / "train.en"))
-    with pytest.raises(ConfigError, match="two files called train.en"):
+    with pytest.raises(ConfigError, match="would get two files called train.en"):
         fix(examine(text), tmp_path / "out")
 
 
@@ -478,7 +480,7 @@ def test_files_that_cannot_be_examined(clean: Sides, tmp_path: Path) -> None:
     ],
 )
 def test_hardly_any_text(lines: list[bytes], expected: dict[str, list[int]], tmp_path: Path) -> None:
-    """The same on both sides: whether that is a fault cannot be told from so little."""
+    """Both sides are the same, but so little text does not show whether that is a fault."""
     examination = examine(Sides(lines, lines).written(tmp_path))
     assert found(examination, faults_only=False) == expected
     assert (examination.n_source, examination.n_target) == (len(lines), len(lines))
@@ -486,20 +488,20 @@ def test_hardly_any_text(lines: list[bytes], expected: dict[str, list[int]], tmp
 
 
 def around_zero(deviation: float) -> list[float]:
-    """101 logarithms of ratios with median 0 and this median absolute deviation, whatever one more value is."""
+    """Return 101 log ratios with median 0 and this median absolute deviation, which one more value does not change."""
     return [deviation] * 40 + [-deviation] * 40 + [0.0] * 21
 
 
 @pytest.mark.parametrize(
     "away, is_odd", [(0.445, False), (0.880, False), (0.895, True), (-0.880, False), (-0.895, True)]
 )
-def test_lengths_are_odd_from_six_deviations_on(away: float, is_odd: bool) -> None:
+def test_lengths_are_outliers_from_six_deviations(away: float, is_odd: bool) -> None:
     """A median absolute deviation of 0.1 is a standard deviation of 0.14826, and six of them are 0.88956."""
     assert outliers(np.array([*around_zero(0.1), away])).tolist() == [*[False] * 101, is_odd]
 
 
 @pytest.mark.parametrize("away, is_odd", [(0.690, False), (0.696, True), (-0.690, False), (-0.696, True)])
-def test_lengths_are_never_odd_below_a_factor_of_two(away: float, is_odd: bool) -> None:
+def test_lengths_are_never_outliers_below_a_factor_of_two(away: float, is_odd: bool) -> None:
     """Where all ratios are nearly the same, six deviations are next to nothing. ln 2 is 0.693."""
     assert outliers(np.array([*around_zero(0.01), away])).tolist() == [*[False] * 101, is_odd]
 
@@ -510,7 +512,7 @@ def test_nothing_left(tmp_path: Path) -> None:
         fix(examination, tmp_path / "out")
 
 
-def test_a_pair_leaves_less_than_a_hundred_bytes(tmp_path: Path) -> None:
+def test_a_pair_takes_less_than_a_hundred_bytes(tmp_path: Path) -> None:
     def peak(n: int) -> int:
         numbers = [b"%d" % number for number in range(n)]
         sides = Sides([b"There were " + n + b" of the houses." for n in numbers], [b"Da standen " + n for n in numbers])
@@ -530,7 +532,7 @@ def test_torch_is_not_needed() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-# Real text: most of it is right, and what is wrong was counted by other means.
+# --- real text, whose faults were counted by other means --------------------------------------------------
 def test_multi30k(data_dir: Path) -> None:
     folder = data_dir / "multi30k"
     test = ParallelText(str(folder / "test_2016_flickr.en"), str(folder / "test_2016_flickr.de"))
@@ -543,7 +545,7 @@ def test_multi30k(data_dir: Path) -> None:
 
 
 def test_europarl(data_dir: Path, tmp_path: Path) -> None:
-    """Its German side has lines in other languages: the head of a Portuguese speech gives some of them away."""
+    """Its German side has lines in other languages; the headings of Portuguese speeches show some of them."""
     sides = []
     for name in ("train.en.gz", "train.de.gz"):
         with gzip.open(data_dir / "europarl" / name) as file:

@@ -38,7 +38,7 @@ def pairs() -> list[tuple[str, str]]:
 
 
 def key(source: str) -> str:
-    """Independent of heed: letters and digits alone."""
+    """Fold a sentence independently of heed: keep only letters and digits."""
     return re.sub(r"[^a-z0-9]", "", source.lower())
 
 
@@ -85,7 +85,7 @@ def test_a_seed_draws_the_same_lines_in_any_process(pairs: list[tuple[str, str]]
         "import sys; from pathlib import Path; from heed.data.corpus import ParallelText; "
         "from heed.doctor.split import split; split(ParallelText(*sys.argv[1:3]), Path(sys.argv[3]), 40, 0, 1)"
     )
-    for number in (3, 4):  # strings are hashed otherwise
+    for number in (3, 4):  # the seed of string hashing
         out = tmp_path / f"hash{number}"
         subprocess.run(
             [sys.executable, "-c", script, text.source, text.target, str(out)],
@@ -102,8 +102,8 @@ def test_lines_are_drawn_from_everywhere(tmp_path: Path) -> None:
     assert all(30 <= sum(250 * i <= place < 250 * (i + 1) for place in drawn) <= 70 for i in range(4))
 
 
-def test_pairs_that_cannot_test_anything_are_trained_on(tmp_path: Path) -> None:
-    """Blank sides, punctuation alone; and what has the same source."""
+def test_pairs_useless_for_testing_go_to_training(tmp_path: Path) -> None:
+    """This covers blank sides, pure punctuation, and pairs with the same source."""
     good = [(f"Sentence {number}.", f"Satz {number}.") for number in range(50)]
     bad = [("", "x"), ("No target.", ""), ("no target", "Kein Ziel."), ("...", "..."), ("  ", "  ")]
     made = split(corpus(tmp_path / "in", good + bad), tmp_path / "out", 25, 24)
@@ -157,7 +157,7 @@ def test_what_is_there_is_not_overwritten(pairs: list[tuple[str, str]], tmp_path
 
 
 @pytest.mark.parametrize("sizes", [(300, 0), (40, 60), (45, 5), (0, 5), (5, -1)])
-def test_sizes_that_cannot_be(sizes: tuple[int, int], tmp_path: Path) -> None:
+def test_invalid_sizes_are_refused(sizes: tuple[int, int], tmp_path: Path) -> None:
     """50 lines of ten sources, five lines each."""
     text = corpus(tmp_path / "in", [(f"Sentence {number % 10}.", f"Satz {number}.") for number in range(50)])
     with pytest.raises((DataError, ConfigError), match=rf"{sizes[0]}.*{sizes[1]}"):

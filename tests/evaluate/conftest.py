@@ -1,4 +1,4 @@
-"""Real system outputs with their sacreBLEU scores, and a BLEU counted with plain loops."""
+"""Provide real system outputs with their sacreBLEU scores, and BLEU computed by plain loops."""
 
 import json
 import math
@@ -30,7 +30,7 @@ def oracle_scores(oracle_dir: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def oracle_texts(oracle_dir: Path) -> Callable[[str], tuple[list[str], list[str]]]:
-    """Hypotheses and references of one output, named like `en-de.wmt14.bergamot-tiny.de`."""
+    """Return hypotheses and references of one output, named like `en-de.wmt14.bergamot-tiny.de`."""
 
     def read(name: str) -> tuple[list[str], list[str]]:
         pair, year, _system, language = name.split(".")
@@ -45,7 +45,7 @@ def oracle_texts(oracle_dir: Path) -> Callable[[str], tuple[list[str], list[str]
 def counted_by_loops(
     hypotheses: list[str], references: list[str]
 ) -> tuple[float, list[int], list[int], float, int, int]:
-    """Unsmoothed 4-gram BLEU of text whose words stand between spaces: (score, correct, total, BP, lengths)."""
+    """Compute unsmoothed 4-gram BLEU of text split at spaces: (score, correct, total, BP, lengths)."""
     correct, total = [0] * 4, [0] * 4
     hypothesis_length = reference_length = 0
     for hypothesis_line, reference_line in zip(hypotheses, references, strict=True):
@@ -75,7 +75,7 @@ def loop_bleu() -> LoopBleu:
 
 @pytest.fixture
 def made_up() -> tuple[list[str], list[str], list[str]]:
-    """(a good system, a poor system, the reference): 80 lines of words from a small vocabulary."""
+    """Return a good system, a poor system and the reference: 80 lines from a small vocabulary each."""
     draw = random.Random(3)
     words = [f"w{i}" for i in range(40)]
     reference = [[draw.choice(words) for _ in range(draw.randint(6, 14))] for _ in range(80)]

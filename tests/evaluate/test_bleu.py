@@ -51,7 +51,7 @@ def test_single_sentences(output: str, oracle_texts: Texts, oracle_scores: dict[
     assert found == pytest.approx(expected, rel=1e-13)
 
 
-def test_the_line_people_know(oracle_texts: Texts) -> None:
+def test_the_line_is_that_of_sacrebleu(oracle_texts: Texts) -> None:
     hypotheses, references = oracle_texts("en-de.wmt13.bergamot-tiny.de")
     found = score(Bleu(), hypotheses, references)
     signature = "nrefs:1|bs:1000|seed:12345|case:mixed|eff:no|tok:13a|smooth:exp|version:"

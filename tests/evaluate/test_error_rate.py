@@ -9,7 +9,7 @@ from heed.evaluate.error_rate import edit_distance
 
 
 def table_distance(a: str, b: str) -> int:
-    """Wagner and Fischer's table, cell by cell."""
+    """Fill Wagner and Fischer's table cell by cell."""
     table = [[i + j for j in range(len(b) + 1)] for i in range(len(a) + 1)]
     for i in range(1, len(a) + 1):
         for j in range(1, len(b) + 1):
@@ -21,7 +21,7 @@ def table_distance(a: str, b: str) -> int:
 @pytest.mark.parametrize(
     ("a", "b", "distance"),
     [
-        ("kitten", "sitting", 3),  # the example everybody gives
+        ("kitten", "sitting", 3),  # the standard example
         ("Saturday", "Sunday", 3),
         ("intention", "execution", 5),  # Jurafsky and Martin
         ("", "abc", 3),
@@ -58,7 +58,7 @@ def test_cer_counted_by_hand() -> None:
 
 
 def test_wer_counted_by_hand() -> None:
-    # One word left out of five, one substituted of three.
+    # One of five words is missing, one of three is substituted.
     lines = ["we see a house", "it is red"], ["we see a red house", "it was red"]
     found = score(ErrorRate("word"), *lines, resamples=0)
     assert (found.name, found.value) == ("WER", pytest.approx(100 * 2 / 8))
@@ -75,7 +75,7 @@ def test_an_accent_is_one_character_however_it_is_typed() -> None:
 
 
 def test_the_nearest_reference_counts() -> None:
-    # To "ab": 0 of 2. To "abcd" 2 of 4, to "xb" 1 of 2; of equally near ones the longer.
+    # To "ab": 0 of 2. To "abcd" 2 of 4, to "xb" 1 of 2; of equally close ones, the longer counts.
     assert score(ErrorRate("char"), ["ab"], ["abcd"], ["ab"], resamples=0).value == 0
     assert score(ErrorRate("char"), ["ab"], ["b"], ["abc"], resamples=0).value == pytest.approx(100 / 3)
 

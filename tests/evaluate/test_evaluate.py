@@ -1,4 +1,4 @@
-"""The package as a whole: what it offers and what it costs to import."""
+"""The public names of the package, and what importing it loads."""
 
 import subprocess
 import sys

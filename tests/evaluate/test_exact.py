@@ -15,7 +15,7 @@ def test_white_space_and_composition_do_not_matter_but_case_does() -> None:
     assert score(ExactMatch(), ["Haus"], ["haus"], resamples=0).value == 0
 
 
-def test_any_reference_will_do() -> None:
+def test_a_match_with_any_reference_counts() -> None:
     assert score(ExactMatch(), ["a", "b", "c"], ["a", "x", "x"], ["x", "b", "x"], resamples=0).value == pytest.approx(
         200 / 3
     )

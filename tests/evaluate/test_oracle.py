@@ -29,7 +29,7 @@ def expected(name: str) -> dict[str, Any]:
     return dict(COMMANDS[name]["said"])
 
 
-def test_every_command_is_compared_with() -> None:
+def test_the_oracle_has_every_metric() -> None:
     assert COMMANDS.keys() == {*METRICS, "paired"}
     assert {len(lines) for lines in TEXTS.values()} == {48}
 

@@ -62,7 +62,7 @@ def test_p_value_is_that_of_a_loop(made_up: MadeUp, loop_bleu: LoopBleu) -> None
     resamples = np.random.default_rng(9).choice(40, size=(200, 40), replace=True)
     differences = np.array([difference(lines) for lines in resamples])
     by_chance = int((differences - differences.mean() > difference(np.arange(40))).sum())
-    assert 0 < by_chance < 100  # else the example shows nothing
+    assert 0 < by_chance < 100  # otherwise the example proves nothing
     assert found.p_value == pytest.approx((by_chance + 1) / 201)
 
 
@@ -88,9 +88,9 @@ def test_same_seed_same_p(made_up: MadeUp) -> None:
 
 
 def test_unequal_numbers_of_lines() -> None:
-    with pytest.raises(DataError, match="^1 hypotheses but 2 references"):
+    with pytest.raises(DataError, match="^1 hypotheses, but 2 references"):
         compare(Bleu(), ["a", "b"], ["a"], ["a", "b"])
-    with pytest.raises(DataError, match="^3 hypotheses but 2 references"):
+    with pytest.raises(DataError, match="^3 hypotheses, but 2 references"):
         compare(Bleu(), ["a", "b", "c"], ["a", "b"], ["a", "b"])
 
 

@@ -139,5 +139,5 @@ def test_cannot_be_taken_for_sacrebleu() -> None:
 
 
 def test_unknown_language() -> None:
-    with pytest.raises(ConfigError, match='no rules for the language "german", only for as, .*; Moses itself'):
+    with pytest.raises(ConfigError, match='no rules for the language "german", only for as, .*; choose "en"'):
         PaperBleu("german")

@@ -26,11 +26,11 @@ def test_environment_is_left_as_it_was_after_an_error(monkeypatch: pytest.Monkey
         assert os.environ["SACREBLEU_SEED"] == "5"
         raise RuntimeError
     assert "SACREBLEU_SEED" not in os.environ
-    with sacrebleu_seed(6):  # and the lock is free again
+    with sacrebleu_seed(6):  # the lock has been released
         assert os.environ["SACREBLEU_SEED"] == "6"
 
 
 @pytest.mark.parametrize("seed", [0, -1])
 def test_seed_that_sacrebleu_would_not_keep(seed: int) -> None:
-    with pytest.raises(ConfigError, match=f"must be 1 or more, not {seed}"):
+    with pytest.raises(ConfigError, match=f"must be at least 1, not {seed}"):
         score(Bleu(), *TEXT, seed=seed)

@@ -111,9 +111,9 @@ def test_blank_lines_count_as_lines() -> None:
 
 
 def test_unequal_numbers_of_lines() -> None:
-    with pytest.raises(DataError, match="^3 hypotheses but 2 references;"):
+    with pytest.raises(DataError, match="^3 hypotheses, but 2 references;"):
         score(Bleu(), ["a", "b", "c"], ["a", "b"])
-    with pytest.raises(DataError, match="^2 hypotheses but 3 references;"):
+    with pytest.raises(DataError, match="^2 hypotheses, but 3 references;"):
         score(Bleu(), ["a", "b"], ["a", "b"], ["a", "b", "c"])
 
 
@@ -133,5 +133,5 @@ def test_a_string_is_not_a_list_of_lines() -> None:
 
 @pytest.mark.parametrize("resamples", [-1, 1, 99])
 def test_too_few_resamples(resamples: int) -> None:
-    with pytest.raises(ConfigError, match=f"^{resamples} resamples are too few; use 100 or more"):
+    with pytest.raises(ConfigError, match=f"^{resamples} resamples are too few; use at least 100"):
         score(Bleu(), ["a"], ["a"], resamples=resamples)

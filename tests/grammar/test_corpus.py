@@ -34,7 +34,7 @@ def test_a_source_has_one_target(drawn: list[Pair]) -> None:
     assert len(targets) > 300_000
 
 
-def test_what_could_be_read_in_two_ways_is_said_in_one(drawn: list[Pair]) -> None:
+def test_ambiguous_english_has_one_reading(drawn: list[Pair]) -> None:
     """Two draws of the same long sentence are rare, so what keeps them apart is also looked at by itself."""
     read = [pair for pair in drawn if re.match(r"(I|We|They) (read|put) ", pair.source)]
     assert len(read) > 20

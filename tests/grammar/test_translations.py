@@ -557,13 +557,13 @@ def test_translation(tree: Sentence, source: str, target: str) -> None:
 @pytest.mark.parametrize(
     ("thing", "pronoun"), [("table", "ihn"), ("lamp", "sie"), ("house", "es")], ids=["der", "die", "das"]
 )
-def test_it_has_the_gender_of_what_it_stands_for(thing: str, pronoun: str) -> None:
+def test_it_has_the_gender_of_its_antecedent(thing: str, pronoun: str) -> None:
     tree = because(Clause(the("woman"), BUY, PAST, object=the(thing)), Clause(SHE, LIKE, PAST, object=it(thing)))
     assert english.sentence(tree) == f"The woman bought the {thing} because she liked it."
     assert german.sentence(tree).endswith(f", weil sie {pronoun} mochte.")
 
 
-def test_time_may_stand_at_either_end_but_not_at_both() -> None:
+def test_time_may_be_at_either_end_but_not_at_both() -> None:
     tree = say(ME, SLEEP, PAST, time=adverb("yesterday"))
     assert english.sentence(replace(tree, time_first=True)) == "Yesterday I slept."
     assert german.sentence(replace(tree, time_first=True)) == "Gestern schlief ich."

@@ -1,4 +1,4 @@
-"""events.jsonl as curves, whatever has happened to the training that wrote it."""
+"""Read curves from events.jsonl, even of a training that was killed and resumed."""
 
 import json
 import random
@@ -43,7 +43,7 @@ def test_curves_of_a_quiet_run(tmp_path: Path) -> None:
     assert history.last is not None and history.last["event"] == "checkpoint"
 
 
-def test_what_is_done_over_counts_once(tmp_path: Path) -> None:
+def test_repeated_steps_count_once(tmp_path: Path) -> None:
     history = read_history(
         write(
             tmp_path,
@@ -65,7 +65,7 @@ def test_what_is_done_over_counts_once(tmp_path: Path) -> None:
     assert history.step == 30
 
 
-def test_going_on_from_the_very_beginning_drops_all(tmp_path: Path) -> None:
+def test_resuming_from_the_beginning_drops_all_events(tmp_path: Path) -> None:
     lines = [line("start", 0), line("step", 10, loss=3.0), line("resume", 0), line("start", 0)]
     history = read_history(write(tmp_path, *lines))
     assert history.curve("step", "loss") == [] and history.step == 0
@@ -92,7 +92,7 @@ def test_a_damaged_line_in_between_hurts_nothing_else(tmp_path: Path, damage: by
     assert history.damaged_lines == [2]
 
 
-def test_a_resume_written_behind_half_a_line_is_found(tmp_path: Path) -> None:
+def test_a_resume_after_an_incomplete_line_is_found(tmp_path: Path) -> None:
     lines = [
         line("step", 10, loss=3.0),
         line("step", 20, loss=2.0),
@@ -121,21 +121,21 @@ def test_averaged_weights_are_no_point_of_the_curve_but_may_be_the_best(tmp_path
     assert history.best(BLEU) == 31.5
 
 
-def test_a_run_goes_by_what_its_start_says(tmp_path: Path) -> None:
+def test_the_criterion_is_that_of_the_start_event(tmp_path: Path) -> None:
     scores = [(20, 10.0, 40.0), (40, 11.0, 30.0), (60, 12.0, 35.0)]
     lines = [line("validation", step, of=f"step {step}", bleu=bleu, cer=cer) for step, bleu, cer in scores]
     history = read_history(write(tmp_path, line("start", 0, metric="cer"), *lines))
     assert history.criterion.key == "cer"
     assert history.best(history.criterion) == 30.0  # fewer errors are better
     assert history.best(BLEU) == 12.0
-    # heed 0.1.0 did not say; what a later version may say is not known here.
+    # heed 0.1.0 did not record it; a later version may record one that is unknown here.
     for start in (line("start", 0), line("start", 0, metric="f1"), line("start", 0, metric=["cer"])):
         assert read_history(write(tmp_path, start, *lines)).criterion.key == "bleu"
 
 
 @pytest.mark.parametrize("seed", range(30))
 def test_kills_leave_no_trace(tmp_path: Path, seed: int) -> None:
-    """A training killed at random, in mid-line too, and resumed has the curves of one that never was."""
+    """A training killed at random, even within a line, and resumed has the curves of one never killed."""
     chance = random.Random(seed)
     loss = {step: chance.random() for step in range(1, 61)}
     bleu = {step: chance.random() for step in range(7, 61, 7)}

@@ -1,4 +1,4 @@
-"""Attention drawn with characters."""
+"""Draw attention with characters."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from heed.inspect.text import by_words, grid, words_of
 
 
 def cells(weights: list[float]) -> list[str]:
-    """The row that `grid` draws of these weights, a cell for each: words of four letters stand six columns apart."""
+    """Return the row that `grid` draws of these weights, by cell: words of four letters are six columns apart."""
     words = [f"wo{i:02d}" for i in range(len(weights))]
     header, row = grid(np.array([weights], dtype=np.float32), ["she"], words).split("\n")
     assert header == "     " + "".join(f" {word} " for word in words)
@@ -36,7 +36,7 @@ def test_there_are_five_visible_shades(weight: float, shade: str) -> None:
     assert cells([weight]) == [shade]
 
 
-def test_six_words_looked_at_alike_are_all_seen() -> None:
+def test_six_equal_weights_are_all_visible() -> None:
     assert cells([1 / 6] * 6) == ["····"] * 6
 
 

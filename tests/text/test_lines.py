@@ -22,7 +22,7 @@ Give = Callable[[bytes], None]
 
 @pytest.fixture
 def standard_input(monkeypatch: pytest.MonkeyPatch) -> Iterator[Give]:
-    """Give this process another standard input, through a real pipe."""
+    """Replace the standard input of this process by a real pipe."""
     with ExitStack() as streams:
 
         def give(content: bytes) -> None:
@@ -169,7 +169,7 @@ import os
 from heed.errors import DataError
 from heed.text.lines import read_lines
 if os.geteuid() == 0:
-    os.setuid(65534)  # root may read everything, so read as nobody
+    os.setuid(65534)  # root may read everything, so become the user "nobody"
 print(*read_lines("readable"))
 try:
     print(*read_lines("text"))
@@ -194,7 +194,7 @@ def test_a_damaged_gzip_file(tmp_path: Path) -> None:
     changed[len(whole) // 2] ^= 0xFF
     for content in (whole[: len(whole) // 2], whole[:-4], bytes(changed), b"not gzip at all"):
         (tmp_path / "text.gz").write_bytes(content)
-        with pytest.raises(DataError, match=r"text\.gz: not a whole gzip file"):
+        with pytest.raises(DataError, match=r"text\.gz: damaged or incomplete gzip file"):
             read(tmp_path / "text.gz")
 
 

@@ -33,7 +33,7 @@ def test_by_example(text: str, expected: str) -> None:
     assert normalize(text) == expected
 
 
-# Any code point whatever, lone surrogates too.
+# Any code point, including lone surrogates.
 ANY_TEXT = st.text(st.characters(codec=None), max_size=60)
 
 
@@ -54,7 +54,7 @@ def test_result_is_one_line_of_composed_characters_that_utf8_can_carry(text: str
 
 
 def in_full(text: str) -> str:
-    """The rule, without a quick way for the usual."""
+    """Normalise without the fast path."""
     text = unicodedata.normalize("NFC", text.replace("\u2581", "_"))
     text = "".join("?" if "\ud800" <= letter <= "\udfff" else letter for letter in text)
     spaced = "".join(" " if letter.isspace() or unicodedata.category(letter) == "Cc" else letter for letter in text)
@@ -64,7 +64,7 @@ def in_full(text: str) -> str:
 @given(
     st.one_of(ANY_TEXT, st.text(st.sampled_from("aeé\u0301\u0308  \t\xa0\u2581\u2028\ud800\u1100\u1161"), max_size=12))
 )
-def test_the_quick_way_changes_nothing(text: str) -> None:
+def test_the_fast_path_changes_nothing(text: str) -> None:
     assert normalize(text) == in_full(text)
 
 

@@ -16,13 +16,13 @@ WORDS = "alpha beta gamma delta epsilon zeta eta theta".split()
 
 @pytest.fixture(scope="module")
 def words() -> Tokenizer:
-    """Every word is one piece; punctuation is a piece of its own."""
+    """Learn a vocabulary in which every word is one piece, and punctuation is separate."""
     return Tokenizer.learn([" ".join(WORDS)] * 100 + [". , ! ; "] * 100, 350)
 
 
 @pytest.fixture(scope="module")
 def letters() -> Tokenizer:
-    """Pieces of a few letters, much is spelt in bytes."""
+    """Learn a vocabulary of short pieces, with many characters encoded as bytes."""
     chance = random.Random(1)
     return Tokenizer.learn(["".join(chance.choices("abcdefgh ", k=40)) for _ in range(200)], 400)
 
@@ -78,7 +78,7 @@ def test_a_number_is_not_a_sentence_end(letters: Tokenizer) -> None:
 
 
 def test_sentences_without_spaces_between_them(letters: Tokenizer) -> None:
-    for text in ("ab。cd。ef。gh。" * 10, "😀。" * 40):  # each spelt in several bytes
+    for text in ("ab。cd。ef。gh。" * 10, "😀。" * 40):  # each takes several bytes
         parts = split_to_fit(text, letters, 20)
         assert {part.cut for part in parts[:-1]} == {"sentence end"}
         assert all(part.text.endswith("。") for part in parts)
@@ -94,12 +94,12 @@ def test_nothing_is_lost_and_every_part_fits(letters: Tokenizer, text: str, limi
 
 @pytest.fixture(scope="module")
 def glued() -> Tokenizer:
-    """A vocabulary in which pieces go on across sentence ends."""
+    """Learn a vocabulary whose pieces cross sentence ends."""
     chance = random.Random(3)
     return Tokenizer.learn(["".join(chance.choices("abcd。", k=30)) for _ in range(300)], 600)
 
 
-# Rare, so looked for: texts with a part that has more pieces by itself than it has in the text.
+# Search for such texts, because they are rare: a part alone has more pieces than inside the text.
 @example("cdb。。。db。d。dc。d。cba。cb。c。a。。cdcb。。。。bcbb。cbdcbbcabbbdabc。ba。cba。c。dabc。a", 6)
 @example("。bb。cc。dd。cb。addbaadbcc。。b。bdddd。dcd。cabdcdaddd。bccca。cdcbd。c。ab。c。baba。。。cdcbcb", 4)
 @given(st.text(st.sampled_from("abcd。"), max_size=200), st.integers(5, 25))
@@ -161,10 +161,10 @@ def test_a_vocabulary_that_drops_characters() -> None:
         minloglevel=2,
     )
     tokenizer, text = Tokenizer(model.getvalue()), "\u200b" * 50_000
-    assert len(tokenizer.encode(text).ids) < 10  # the zero-width spaces count for nothing
+    assert len(tokenizer.encode(text).ids) < 10  # the zero-width spaces have no pieces
     parts = split_to_fit(text, tokenizer, 20)
     assert "".join(part.text for part in parts) == text
 
 
-def test_a_character_larger_than_the_limit_is_kept_all_the_same(letters: Tokenizer) -> None:
+def test_a_character_larger_than_the_limit_is_kept(letters: Tokenizer) -> None:
     assert "".join(part.text for part in split_to_fit("a😀b", letters, 2)) == "a😀b"

@@ -29,7 +29,7 @@ def learnt() -> Tokenizer:
 
 @pytest.fixture(scope="module", params=["subword", "character"])
 def either(request: pytest.FixtureRequest) -> Tokenizer:
-    """Of sub-words, or of characters."""
+    """Return a tokenizer of sub-words, or of characters."""
     return Tokenizer.learn(LINES, 400, unit=request.param)
 
 
@@ -53,7 +53,7 @@ HARD = [
 ]
 
 
-# --- there and back ---------------------------------------------------------------------------------------
+# --- encoding and decoding --------------------------------------------------------------------------------
 
 
 @given(st.text(st.characters(codec=None), max_size=80))
@@ -74,7 +74,7 @@ def test_a_hundred_thousand_characters(either: Tokenizer, text: str) -> None:
 
 
 @given(st.lists(st.text(st.characters(codec=None), max_size=30), max_size=5))
-def test_many_at_once_are_the_same_ids(either: Tokenizer, texts: list[str]) -> None:
+def test_encoding_many_texts_gives_the_same_ids(either: Tokenizer, texts: list[str]) -> None:
     assert either.encode_ids(texts) == [either.encode(text).ids for text in texts]
 
 
@@ -102,7 +102,7 @@ def test_nothing_is_ever_unknown(either: Tokenizer, text: str) -> None:
     assert not {PAD, EOS, UNK} & set(either.encode(text).ids)
 
 
-def test_decoding_passes_over_specials_and_survives_broken_bytes(either: Tokenizer) -> None:
+def test_decoding_skips_special_tokens_and_survives_broken_bytes(either: Tokenizer) -> None:
     ids = either.encode("abc").ids
     assert either.decode([PAD, *ids, UNK, EOS]) == "abc"
     first_byte = either.encode("漢").ids
@@ -141,7 +141,7 @@ def test_characters_beyond_the_vocabulary_size_are_spelt_in_bytes() -> None:
     assert common.decode(common.encode("abz").ids) == "abz"
 
 
-def test_a_word_that_stands_in_one_very_long_line_only_is_learnt() -> None:
+def test_a_word_in_one_very_long_line_is_learnt() -> None:
     filler = " ".join(["lorem"] * 1600)  # 9,599 characters: with the other half, 20,000 in one line
     tokenizer = Tokenizer.learn([filler + " zebra zebra zebra zebra " + filler], 300)
     assert tokenizer.encode("zebra").pieces == ["▁zebra"]
@@ -171,10 +171,10 @@ def test_a_vocabulary_below_the_bytes_is_refused(vocab_size: int) -> None:
         Tokenizer.learn(LINES, vocab_size)
 
 
-def test_a_vocabulary_below_the_characters_is_refused_with_the_least_that_works() -> None:
-    # 3 special symbols, 256 bytes, the space mark, and 52 letters.
+def test_a_vocabulary_below_the_characters_is_refused_with_the_minimum() -> None:
+    # 3 special tokens, 256 bytes, the space mark, and 52 letters.
     with pytest.raises(
-        TokenizerError, match=r"vocabulary of 270 is too small .*: .* are 312\. Set text\.vocab_size to 312"
+        TokenizerError, match=r"vocabulary of 270 is too small .*: .* take 312\. Set text\.vocab_size to 312"
     ):
         Tokenizer.learn([string.ascii_letters], 270)
     assert len(Tokenizer.learn([string.ascii_letters], 312)) == 312
@@ -182,10 +182,10 @@ def test_a_vocabulary_below_the_characters_is_refused_with_the_least_that_works(
         Tokenizer.learn([string.ascii_letters], 311)
 
 
-def test_what_sentencepiece_refuses_is_said_and_not_taken_for_ctrl_c() -> None:
+def test_an_error_of_sentencepiece_is_reported_and_not_taken_for_ctrl_c() -> None:
     try:
         Tokenizer.learn(LINES, 400, character_coverage=0.9)
-    except KeyboardInterrupt:  # pytest would end
+    except KeyboardInterrupt:  # would end pytest
         pytest.fail("taken for Ctrl-C")
     except TokenizerError as error:
         assert str(error).startswith(
@@ -205,7 +205,7 @@ def test_no_text_at_all_is_refused(lines: list[str]) -> None:
         Tokenizer.learn(lines, 300)
 
 
-def test_what_went_wrong_while_reading_comes_through() -> None:
+def test_an_error_while_reading_is_raised() -> None:
     def broken() -> Iterator[str]:
         yield "one line"
         raise DataError("train.en, line 2: not UTF-8")
@@ -251,7 +251,7 @@ def test_a_model_without_padding_is_refused(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_while_learning_is_not_taken_for_the_end_of_the_text() -> None:
-    """Sentencepiece swallows it; a vocabulary of half a text must not come of that."""
+    """Sentencepiece swallows Ctrl-C, but must not learn a vocabulary from half of the text."""
     interrupted = False
 
     def lines() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Whole blocks of lines to ids: quick, and always what sentencepiece makes of each line."""
+"""Blocks of lines are encoded exactly as sentencepiece encodes each line."""
 
 import io
 from pathlib import Path
@@ -26,7 +26,7 @@ LINES = st.lists(
 
 
 def by_line(tokenizer: Tokenizer, lines: list[str]) -> tuple[list[int], list[int]]:
-    """The same, a line at a time."""
+    """Encode line by line with sentencepiece."""
     encoded = [[*tokenizer.encode(line).ids, EOS] for line in lines]
     return [i for ids in encoded for i in ids], [len(ids) for ids in encoded]
 
@@ -39,21 +39,21 @@ def at_once(encoder: LineEncoder, lines: list[str]) -> tuple[list[int], list[int
 @given(st.lists(LINES, min_size=1, max_size=4))
 def test_blocks_of_lines_are_encoded_as_line_by_line(tokenizer: Tokenizer, blocks: list[list[str]]) -> None:
     assert tokenizer.splits_at_spaces
-    encoder = LineEncoder(tokenizer, most_words=20)  # which is soon too many, and forgotten
+    encoder = LineEncoder(tokenizer, max_words=20)  # so the table is soon full, and starts anew
     for lines in blocks:
         assert at_once(encoder, lines) == by_line(tokenizer, lines)
 
 
 def test_real_text(tokenizer: Tokenizer, data_dir: Path) -> None:
-    encoder = LineEncoder(tokenizer, most_words=3_000)
+    encoder = LineEncoder(tokenizer, max_words=3_000)
     for name in ("newstest/newstest2013.de", "newstest/newstest2013.en"):
         lines = (data_dir / name).read_text(encoding="utf-8").split("\n")[:-1]
         for begin in range(0, len(lines), 500):
             assert at_once(encoder, lines[begin : begin + 500]) == by_line(tokenizer, lines[begin : begin + 500])
 
 
-def test_a_page_without_a_space_is_not_kept_in_mind(tokenizer: Tokenizer) -> None:
-    encoder = LineEncoder(tokenizer, most_words=100)
+def test_a_page_without_a_space_does_not_stay_in_the_table(tokenizer: Tokenizer) -> None:
+    encoder = LineEncoder(tokenizer, max_words=100)
     for letter in "abcdef":
         assert at_once(encoder, [letter * 5_000, "fox"]) == by_line(tokenizer, [letter * 5_000, "fox"])
     assert len(encoder._table._ids) < 12_000  # not 6 x 5,000
@@ -71,7 +71,7 @@ def test_a_page_without_a_space_is_not_kept_in_mind(tokenizer: Tokenizer) -> Non
     ],
     ids=str,
 )
-def test_models_that_look_at_whole_lines_are_told_apart(changes: dict[str, object]) -> None:
+def test_models_that_do_not_split_at_spaces_are_recognised(changes: dict[str, object]) -> None:
     model = io.BytesIO()
     settings = {"model_type": "bpe", "byte_fallback": True, "normalization_rule_name": "identity", **changes}
     lines = ["the quick brown fox jumps over the lazy dog", "how vexingly quick daft zebras jump"] * 20

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from heed.config import Config, TrainConfig
-from heed.training.learner import Learner
 from heed.training.batch_loss import BatchLoss
+from heed.training.learner import Learner
 from heed.training.replicas import ThreadReplicas, n_lanes
 from heed.training.step import train_step
 from heed.training.workers import Workers

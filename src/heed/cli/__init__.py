@@ -1,1 +1,1 @@
-"""The `heed` command: one file per verb, each with HELP, `configure(parser)` and `run(args)`."""
+"""The `heed` command line: one file per command, each with HELP, `configure(parser)` and `run(args)`."""

@@ -1,4 +1,4 @@
-"""`heed bench`: how fast heed is on this machine."""
+"""`heed bench`: measure heed's speed on this machine."""
 
 import argparse
 import json
@@ -11,16 +11,16 @@ from heed.cli.startup import import_torch
 from heed.cli.usage import Parser
 from heed.wording import counted
 
-HELP = "measure training, translating and preparing on this machine"
+HELP = "measure the speed of training, translating and preparing on this machine"
 
 Result = dict[str, Any]
 
 
 def configure(parser: Parser) -> None:
     parser.description = (
-        "Measure how fast heed is here. What is compared takes turns, after a round to\n"
-        "warm up; the best round counts, because whatever else the machine does can only\n"
-        "slow things down."
+        "Measure heed's speed on this machine. Candidates take turns, after a warm-up\n"
+        "round. The best round counts, because other load on the machine can only slow a\n"
+        "round down."
     )
     parser.epilog = (
         "examples:\n"
@@ -33,10 +33,10 @@ def configure(parser: Parser) -> None:
         title="what to measure", dest="what", metavar="train|translate|prepare", required=True
     )
 
-    train = kinds.add_parser("train", help="target tokens a second of training")
+    train = kinds.add_parser("train", help="target tokens trained on per second")
     train.description = (
-        "Train fresh weights for some updates, and compare with the matrix products this\n"
-        "machine can do. Nothing is kept."
+        "Train a new model for a few updates, and compare its speed with this machine's\n"
+        "peak for matrix products. Nothing is saved."
     )
     train.epilog = (
         "examples:\n"
@@ -49,12 +49,12 @@ def configure(parser: Parser) -> None:
     train.add_argument(
         "--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="change one setting; may be repeated"
     )
-    train.add_argument("--updates", type=int, default=2, metavar="N", help="in each round (default: %(default)s)")
+    train.add_argument("--updates", type=int, default=2, metavar="N", help="updates per round (default: %(default)s)")
 
-    translate = kinds.add_parser("translate", help="sentences a second of each engine")
+    translate = kinds.add_parser("translate", help="sentences translated per second, by engine")
     translate.description = (
-        "Translate by torch and, where it is installed, by CTranslate2 with whole and\n"
-        "with 8-bit weights: many sentences at once, and one at a time."
+        "Translate with torch and, if it is installed, with CTranslate2, each with full\n"
+        "and with 8-bit weights: all sentences in batches, then some one at a time."
     )
     translate.epilog = (
         "examples:\n"
@@ -62,31 +62,41 @@ def configure(parser: Parser) -> None:
         "  heed bench translate --model runs/x --input test.en --beam 1 --json"
     )
     translate.add_argument("--model", required=True, type=Path, metavar="FOLDER", help="a run folder")
-    translate.add_argument("--checkpoint", default="best", help="best (default), last, or a name")
+    translate.add_argument(
+        "--checkpoint", default="best", metavar="NAME", help="best (default), last, or a name such as step-00000500"
+    )
     translate.add_argument(
         "--input",
         metavar="FILE",
-        help="what to translate (default: the run's validation text, else built-in sentences)",
+        help="text to translate (default: the run's validation text, else built-in sentences)",
     )
-    translate.add_argument("--sentences", type=int, default=1_000, metavar="N", help="at most (default: %(default)s)")
-    translate.add_argument("--beam", type=int, metavar="N", help="hypotheses kept (default: the run's, 4)")
+    translate.add_argument(
+        "--sentences",
+        type=int,
+        default=1_000,
+        metavar="N",
+        help="sentences to translate, at most (default: %(default)s)",
+    )
+    translate.add_argument("--beam", type=int, metavar="N", help="beam width (default: the run's setting)")
     translate.add_argument(
         "--single", type=int, default=50, metavar="N", help="sentences to translate one at a time (default: 50)"
     )
 
-    prepare = kinds.add_parser("prepare", help="pairs a second of turning text into ids")
+    prepare = kinds.add_parser("prepare", help="sentence pairs encoded per second")
     prepare.description = (
-        "Prepare a corpus as `heed prepare` does, beside sentencepiece's own encoder,\n"
-        "which reads the same files, uses as many threads and throws its ids away."
+        "Prepare a corpus as `heed prepare` does, and compare with sentencepiece's own\n"
+        "encoder, which reads the same files with as many threads and discards the ids."
     )
     prepare.epilog = (
         "examples:\n  heed bench prepare\n  heed bench prepare --source train.en --target train.de --pairs 1000000"
     )
     _add_text(prepare, pairs=100_000)
-    prepare.add_argument("--vocab-size", type=int, default=8_000, metavar="N", help="(default: %(default)s)")
+    prepare.add_argument(
+        "--vocab-size", type=int, default=8_000, metavar="N", help="vocabulary size (default: %(default)s)"
+    )
     for kind in (train, translate, prepare):
-        kind.add_argument("--rounds", type=int, default=5, metavar="N", help="measured (default: %(default)s)")
-        kind.add_argument("--json", action="store_true", help="print one JSON object, unrounded")
+        kind.add_argument("--rounds", type=int, default=5, metavar="N", help="rounds to measure (default: %(default)s)")
+        kind.add_argument("--json", action="store_true", help="print one JSON object with unrounded numbers")
         kind.add_other_options()
 
 
@@ -94,7 +104,7 @@ def _add_text(parser: argparse.ArgumentParser, pairs: int) -> None:
     parser.add_argument("--source", metavar="FILE", help="text to measure with (default: built-in sentences)")
     parser.add_argument("--target", metavar="FILE", help="its translation, line by line")
     parser.add_argument(
-        "--pairs", type=int, default=pairs, metavar="N", help="its first N pairs (default: %(default)s)"
+        "--pairs", type=int, default=pairs, metavar="N", help="use the first N pairs (default: %(default)s)"
     )
 
 
@@ -102,11 +112,11 @@ def run(args: argparse.Namespace) -> int:
     from heed.bench.rounds import machine
     from heed.errors import ConfigError
 
-    least = {"rounds": 1, "updates": 1, "sentences": 1, "single": 1, "pairs": 1, "beam": 1, "vocab_size": 260}
-    for name, bound in least.items():
+    minimums = {"rounds": 1, "updates": 1, "sentences": 1, "single": 1, "pairs": 1, "beam": 1, "vocab_size": 260}
+    for name, minimum in minimums.items():
         value = getattr(args, name, None)
-        if value is not None and value < bound:
-            raise ConfigError(f"--{name.replace('_', '-')} {value}: must be at least {bound}")
+        if value is not None and value < minimum:
+            raise ConfigError(f"--{name.replace('_', '-')} {value}: must be at least {minimum}")
     measure, lines = {
         "train": (_train, _train_lines),
         "translate": (_translate, _translate_lines),
@@ -122,7 +132,7 @@ def run(args: argparse.Namespace) -> int:
     load = f", load {here['load']}" if "load" in here else ""
     print(f"\n{here['processor']}, {counted(here['cores'], 'core')}, Python {here['python']}{load}")
     if not here["kernels"]:
-        print("without the C kernels (no compiler, or HEED_KERNELS=off): docs/performance.md")
+        print("no C kernels (no compiler, or HEED_KERNELS=off); see docs/performance.md")
     return 0
 
 
@@ -145,9 +155,9 @@ def _train(args: argparse.Namespace) -> Result:
         base = preset(settings.get("preset", "base"))
     layers = [(args.config, {**settings, "preset": base.preset})] if settings else []
     config = build_config(base, *layers, ("--set", parse_overrides(args.set)))
-    with tempfile.TemporaryDirectory() as folder, counting(2 * (args.rounds + 1), "training") as tell:
+    with tempfile.TemporaryDirectory() as folder, counting(2 * (args.rounds + 1), "training") as progress:
         text = first_pairs(args.source, args.target, args.pairs, Path(folder))
-        return measure_training(config, text, Path(folder), args.rounds, args.updates, tell)
+        return measure_training(config, text, Path(folder), args.rounds, args.updates, progress)
 
 
 def _train_lines(found: Result) -> list[str]:
@@ -160,10 +170,10 @@ def _train_lines(found: Result) -> list[str]:
         "",
         f"target tokens/s       {tokens['best']:>12,.0f}   (median {tokens['median']:,.0f})",
         f"of the matrix peak    {found['share_of_products']:>12.0%}   "
-        f"({found['product_operations_per_second'] / 1e9:,.1f} Gflop/s, measured in between)",
+        f"({found['product_operations_per_second'] / 1e9:,.1f} Gflop/s, measured between rounds)",
         f"peak memory           {found['peak_memory_bytes'] / 1e6:>9,.0f} MB",
-        f"an epoch              {_span(epoch):>12}   ({counted(found['epoch_pairs'], 'pair')} of "
-        f"{found['target_tokens_a_pair']:.1f} target tokens)",
+        f"time per epoch        {_span(epoch):>12}   ({counted(found['epoch_pairs'], 'pair')}, "
+        f"{found['target_tokens_a_pair']:.1f} target tokens each)",
     ]
 
 
@@ -189,13 +199,13 @@ def _translate(args: argparse.Namespace) -> Result:
     texts, origin = _texts(args.input, run.config.data.valid_source, args.sentences)
     beam = run.config.decode.beam if args.beam is None else args.beam
     sides = engines(args.model, args.checkpoint)
-    with counting(turns(len(sides), len(texts), args.rounds, args.single), "translating") as tell:
-        found = measure_translating(sides, texts, beam, args.rounds, args.single, tell)
+    with counting(turns(len(sides), len(texts), args.rounds, args.single), "translating") as progress:
+        found = measure_translating(sides, texts, beam, args.rounds, args.single, progress)
     return {"model": str(args.model), "checkpoint": run.checkpoint_path(args.checkpoint).name, "text": origin, **found}
 
 
 def _texts(given: str | None, validation: str | None, n: int) -> tuple[list[str], str]:
-    """Lines to translate that are not blank, and where they are from."""
+    """Return up to `n` lines to translate, none of them blank, and the name of their origin."""
     from itertools import islice
 
     from heed.demo.grammar import sentences
@@ -207,17 +217,17 @@ def _texts(given: str | None, validation: str | None, n: int) -> tuple[list[str]
     path = given or str(validation)
     texts = list(islice((line for line in read_lines(path) if line.strip()), n))
     if not texts:
-        raise DataError(f"{path}: has no line to translate")
+        raise DataError(f"{path}: has no line to translate; name another file with --input")
     return texts, path
 
 
 def _translate_lines(found: Result) -> list[str]:
     lines = [
         f"{found['checkpoint']} of {found['model']}",
-        f"{found['text']}: {counted(found['sentences'], 'sentence')}, the best of {counted(found['rounds'], 'round')}; "
-        f"{found['single']} of them alone",
+        f"{found['text']}: {counted(found['sentences'], 'sentence')}, best of {counted(found['rounds'], 'round')}; "
+        f"{found['single']} of them one at a time",
         "",
-        "                     all at once, beam " + f"{found['beam']:<3}" + "         one at a time, ms",
+        "                     in batches, beam " + f"{found['beam']:<3}" + "          one at a time, ms",
         "                  sentences/s  tokens/s  ratio    greedy p50/p95    beam p50/p95",
     ]
     for name, one in found["engines"].items():
@@ -242,9 +252,9 @@ def _prepare(args: argparse.Namespace) -> Result:
     from heed.bench.preparing import measure_preparing
     from heed.bench.text import first_pairs
 
-    with tempfile.TemporaryDirectory() as folder, counting(2 * (args.rounds + 1), "preparing") as tell:
+    with tempfile.TemporaryDirectory() as folder, counting(2 * (args.rounds + 1), "preparing") as progress:
         text = first_pairs(args.source, args.target, args.pairs, Path(folder))
-        return measure_preparing(text, Path(folder), args.vocab_size, args.rounds, tell)
+        return measure_preparing(text, Path(folder), args.vocab_size, args.rounds, progress)
 
 
 def _prepare_lines(found: Result) -> list[str]:

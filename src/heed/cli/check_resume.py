@@ -1,4 +1,4 @@
-"""`heed check-resume`: on this machine, with this data: does a training that is killed become the same model?"""
+"""`heed check-resume`: check on this machine and data that a killed training still ends with the same model."""
 
 import argparse
 import json
@@ -18,7 +18,7 @@ from typing import Any
 
 from heed.wording import counted
 
-HELP = "prove here and now that a killed training goes on to the same model, byte for byte"
+HELP = "prove on this machine that a killed training resumes to the same model, byte for byte"
 
 EPILOG = """\
 examples:
@@ -30,20 +30,24 @@ examples:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Train twice with the same settings: once straight through, once with `kill -9`\n"
-        "at random moments (start-up, updates, validation, saving), resuming after each\n"
-        "with `heed train --resume`. Then compare the two, byte by byte. Exit code 0:\n"
-        "identical; 1: not. Without data, a small built-in corpus is trained on."
+        "Train twice with the same settings: once straight through, and once with\n"
+        "`kill -9` at random moments (start-up, updates, validation, saving), resuming\n"
+        "with `heed train --resume` after each kill. Then compare the two runs byte by\n"
+        "byte. Without --source or a config, train on a small built-in corpus.\n"
+        "\n"
+        "exit code: 0 identical, 1 not identical or failed, 2 wrong usage"
     )
     parser.epilog = EPILOG
     check = parser.add_argument_group("check")
     check.add_argument("--steps", type=int, default=60, metavar="N", help="updates to make (default: %(default)s)")
-    check.add_argument("--kills", type=int, default=5, metavar="N", help="how often to kill (default: %(default)s)")
-    check.add_argument("--seed", type=int, default=1, metavar="N", help="draws the moments (default: %(default)s)")
+    check.add_argument("--kills", type=int, default=5, metavar="N", help="number of kills (default: %(default)s)")
     check.add_argument(
-        "--folder", type=Path, metavar="FOLDER", help="a new folder for both runs, kept (default: one that is removed)"
+        "--seed", type=int, default=1, metavar="N", help="seed of the random moments (default: %(default)s)"
     )
-    check.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
+    check.add_argument(
+        "--folder", type=Path, metavar="FOLDER", help="keep both runs in this new folder (default: delete them)"
+    )
+    check.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     text = parser.add_argument_group("text")
     for option, what in _DATA.items():
         text.add_argument(option, metavar="FILE", help=what)
@@ -58,25 +62,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
 _DATA = {
     "--source": "training text to translate from: plain, .gz, or .tsv with both",
     "--target": "its translation, line by line",
-    "--valid-source": "held-out text to judge the model by",
+    "--valid-source": "held-out text to validate on",
     "--valid-target": "its translation",
 }
-# For the corpus that comes with heed: enough to save, validate and average in a minute.
-_SMALL = ("text.vocab_size=600", "train.batch_tokens=1000", "train.warmup_steps=20", "decode.beam=2")
+# For the built-in corpus: a run that saves, validates and averages within a minute.
+_BUILT_IN_CORPUS_SETTINGS = ("text.vocab_size=600", "train.batch_tokens=1000", "train.warmup_steps=20", "decode.beam=2")
 
 
 @dataclass(frozen=True)
 class Kill:
-    step: int  # the last one that was told of
+    step: int  # the last one logged
     phase: str
 
 
 def run(args: argparse.Namespace) -> int:
     from heed.errors import ConfigError, TrainingError
 
-    for name, least in (("steps", 2), ("kills", 1)):
-        if getattr(args, name) < least:
-            raise ConfigError(f"--{name} {getattr(args, name)}: must be at least {least}")
+    for name, minimum in (("steps", 2), ("kills", 1)):
+        if getattr(args, name) < minimum:
+            raise ConfigError(f"--{name} {getattr(args, name)}: must be at least {minimum}")
     keep = args.folder is not None
     if keep and args.folder.exists() and (not args.folder.is_dir() or any(args.folder.iterdir())):
         raise ConfigError(f"--folder {args.folder}: exists already; name a new one")
@@ -88,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
         timeline = _train_straight(command, straight, args.steps)
         try:
             kills = _train_broken(command, broken, timeline, _moments(args.seed, args.kills, timeline))
-        except TrainingError:  # could not be resumed: there is something to look at
+        except TrainingError:  # the run could not be resumed: keep it for inspection
             keep = True
             raise
         final, differing = _compare(straight, broken)
@@ -108,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
         }
         print(json.dumps(found, ensure_ascii=False))
     elif differing:
-        print(f"NOT identical after {trial}. These differ in {straight} and {broken}:")
+        print(f"NOT identical after {trial}. These files differ between {straight} and {broken}:")
         for name in differing:
             print(f"  {name}")
     else:
@@ -119,7 +123,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _command(args: argparse.Namespace, folder: Path) -> list[str]:
-    """`heed train` without --out. What the user sets stands last and so counts, but for the number of steps."""
+    """Return the `heed train` command without --out.
+
+    The user's settings come after the defaults, so they win; only --steps overrides them.
+    """
     given = [(option, getattr(args, option[2:].replace("-", "_"))) for option in _DATA]
     given = [(option, value) for option, value in given if value is not None]
     settings = [
@@ -129,7 +136,7 @@ def _command(args: argparse.Namespace, folder: Path) -> list[str]:
     ]
     if not given and args.config is None:
         given = _write_corpus(folder / "data")
-        settings += _SMALL
+        settings += _BUILT_IN_CORPUS_SETTINGS
     words = [*_LAUNCHER, "train", *([str(args.config)] if args.config else [])]
     words += [word for pair in given for word in pair]
     if args.preset or args.config is None:
@@ -160,13 +167,15 @@ def _write_corpus(folder: Path) -> list[tuple[str, str]]:
 # --- the two runs -----------------------------------------------------------------------------------------
 
 
-_LAUNCHER = [sys.executable, "-m", "heed"]  # what a person would type
-# What stands in the place of `-m heed`: the same, but its end of a pipe is watched.
-_LEASHED = "import sys; from heed.cli import check_resume, main; check_resume.end_with_parent(); sys.exit(main.main())"
+_LAUNCHER = [sys.executable, "-m", "heed"]  # as a user would type it
+# Runs in place of `-m heed`: the same, but the process dies with its parent.
+_DIES_WITH_PARENT = (
+    "import sys; from heed.cli import check_resume, main; check_resume.end_with_parent(); sys.exit(main.main())"
+)
 
 
 def end_with_parent() -> None:
-    """Have this process killed as soon as the one that holds the other end of its standard input is gone."""
+    """Kill this process as soon as the process at the other end of its standard input is gone."""
 
     def watch() -> None:
         while os.read(0, 1):
@@ -177,17 +186,14 @@ def end_with_parent() -> None:
 
 
 class _Process:
-    """A command in a process group of its own; leaving the block ends it, however that comes about.
-
-    Killed itself, this process takes the other along.
-    """
+    """A command that runs in its own process group, and is killed when the `with` block or this process ends."""
 
     def __init__(self, command: list[str], log: Path) -> None:
         self._command, self._log = command, log
         with open(log, "ab") as file:
-            self._began = file.tell()
+            self._log_begin = file.tell()
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _LEASHED, *command[len(_LAUNCHER) :]],
+                [sys.executable, "-c", _DIES_WITH_PARENT, *command[len(_LAUNCHER) :]],
                 stdin=subprocess.PIPE,
                 stdout=file,
                 stderr=file,
@@ -203,7 +209,7 @@ class _Process:
         self._process.stdin.close()
 
     def kill(self) -> bool:
-        """`kill -9`; whether there was somebody to kill."""
+        """Kill the process group with SIGKILL; return whether it was still running."""
         if self._process.poll() is None:
             if sys.platform == "win32":
                 self._process.kill()
@@ -212,27 +218,27 @@ class _Process:
         return self._process.wait() == -signal.SIGKILL
 
     def runs(self) -> bool:
-        """Whether it does, after a moment.
+        """Wait a moment, and return whether the command still runs.
 
         Raises:
-            TrainingError: it has failed.
+            TrainingError: the command has failed.
         """
         from heed.errors import TrainingError
 
         time.sleep(0.01)
         code = self._process.poll()
         if code:
-            said = self._log.read_bytes()[self._began :].decode(errors="replace").strip()
-            raise TrainingError(f"`{' '.join(self._command)}` failed with exit code {code}; it said:\n{said}")
+            output = self._log.read_bytes()[self._log_begin :].decode(errors="replace").strip()
+            raise TrainingError(f"`{' '.join(self._command)}` failed with exit code {code}; its output:\n{output}")
         return code is None
 
 
-Timeline = list[tuple[float, dict[str, Any]]]  # seconds since the start, and what was told of then
+Timeline = list[tuple[float, dict[str, Any]]]  # events, each with its time in seconds since the start
 
 
 def _train_straight(command: list[str], path: Path, steps: int) -> Timeline:
-    """Train without a kill."""
-    from heed.cli.progress import shown
+    """Train without kills, and return the timeline of the run."""
+    from heed.cli.progress import with_progress
 
     began = time.time()
 
@@ -245,47 +251,47 @@ def _train_straight(command: list[str], path: Path, steps: int) -> Timeline:
                     yield range(done, now)
                     done = now
 
-    for _ in shown(steps_as_they_come(), steps, "straight run"):
+    for _ in with_progress(steps_as_they_come(), steps, "straight run"):
         pass
     _say(f"straight run: {steps} steps in {time.time() - began:.0f} s")
     return [(float(event["time"]) - began, event) for event in _events(path)]
 
 
 def _train_broken(command: list[str], path: Path, timeline: Timeline, moments: list[float]) -> list[Kill]:
-    """Train with a kill whenever the run has come as far as the straight one had at each of these moments."""
-    from heed.cli.progress import shown
+    """Train, and kill the run each time it is as far as the straight run was at one of the moments."""
+    from heed.cli.progress import with_progress
 
     kills: list[Kill] = []
 
     def legs() -> Iterator[list[float]]:
         for moment in moments:
-            with _next(command, path) as process:
+            with _start_or_resume(command, path) as process:
                 seen = len(_events(path))
                 if not _wait_for(process, path, seen, moment, timeline) or not process.kill():
-                    _say("the run was over before the next kill")
+                    _say("the run ended before the next kill")
                     return
                 kills.append(_where(_events(path), seen, timeline))
                 _say(f"kill {len(kills)}: {kills[-1].phase}")
             yield [moment]
-        with _next(command, path) as process:
+        with _start_or_resume(command, path) as process:
             while process.runs():
                 pass
         yield [0.0]
 
-    for _ in shown(legs(), len(moments) + 1, "killed and resumed"):
+    for _ in with_progress(legs(), len(moments) + 1, "killed and resumed"):
         pass
     return kills
 
 
-def _next(command: list[str], path: Path) -> _Process:
-    """What anybody would type after a crash."""
+def _start_or_resume(command: list[str], path: Path) -> _Process:
+    """Run the command a user would type after a crash."""
     begun = (path / "config.json").exists()
     words = [*_LAUNCHER, "train", "--resume", str(path)] if begun else [*command, "--out", str(path)]
     return _Process(words, path.with_suffix(".log"))
 
 
 def _moments(seed: int, n: int, timeline: Timeline) -> list[float]:
-    """Moments of the straight run: one in each n-th of its steps, but one kill in four hits a start-up."""
+    """Draw n moments of the straight run: one in each n-th of its training, except that one in four is at start-up."""
     chance = random.Random(seed)
     start_up = next(at for at, event in timeline if _reached([event]))
     training = timeline[-1][0] - start_up
@@ -298,9 +304,9 @@ def _moments(seed: int, n: int, timeline: Timeline) -> list[float]:
 
 
 def _wait_for(process: _Process, path: Path, seen: int, moment: float, timeline: Timeline) -> bool:
-    """Wait until the run is where the straight one was at a moment; whether it still runs then."""
-    told = [(at, _reached([event])) for at, event in timeline if at <= moment]
-    since, step = max(told, key=lambda one: one[1], default=(0.0, 0))  # when the last step was reached first
+    """Wait until the run is as far as the straight run was at the moment; return whether it still runs then."""
+    logged = [(at, _reached([event])) for at, event in timeline if at <= moment]
+    since, step = max(logged, key=lambda one: one[1], default=(0.0, 0))  # the last step, and when it was first logged
     while step and _reached(_events(path)[seen:]) < step:
         if not process.runs():
             return False
@@ -312,7 +318,7 @@ def _wait_for(process: _Process, path: Path, seen: int, moment: float, timeline:
 
 
 def _where(events: list[dict[str, Any]], seen: int, timeline: Timeline) -> Kill:
-    """What was going on, as far as the events tell: what the straight run told of next, at the same point."""
+    """Return what the run was doing when it was killed: the event that the straight run logged next at this point."""
     step = _reached(events)
     if len(events) == seen:
         return Kill(step, "in start-up")
@@ -324,7 +330,7 @@ def _where(events: list[dict[str, Any]], seen: int, timeline: Timeline) -> Kill:
 
 
 def _events(path: Path) -> list[dict[str, Any]]:
-    """What a run has told of so far; a line that is only half there is left for later."""
+    """Return the events a run has logged so far, without a last line that is still being written."""
     try:
         content = (path / "events.jsonl").read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -340,9 +346,9 @@ def _reached(events: list[dict[str, Any]]) -> int:
 
 
 def _compare(one: Path, other: Path) -> tuple[dict[str, str], list[str]]:
-    """Checksums of the final checkpoint's files, and the names of all files that differ.
+    """Return the checksums of the final checkpoint's files, and the names of all files that differ.
 
-    The final checkpoint and the best one must be in both; of the others, those that both have are compared.
+    Both runs must have the final checkpoint and the best one. Other checkpoints are compared if both runs have them.
     """
     from heed.durable import checksum
 

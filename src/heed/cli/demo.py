@@ -1,4 +1,4 @@
-"""`heed demo`: the whole path in minutes, on a corpus that comes with heed."""
+"""`heed demo`: train, score and try a translator in minutes, on a built-in corpus."""
 
 import argparse
 import os
@@ -20,14 +20,14 @@ HELP = "train a small English-German translator on built-in data, and try it"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Train the tiny model on English-German sentences made by a grammar that comes\n"
-        "with heed, score it on sentences it has never seen, translate a few more, and\n"
-        "look at its attention. A few minutes on two cores. After Ctrl-C, the same\n"
-        "command resumes the training."
+        "Train the tiny model on English-German sentences from a built-in grammar, score\n"
+        "it on held-out sentences, translate a few more, and show its attention. This\n"
+        "takes a few minutes on two cores. After Ctrl-C, the same command resumes the\n"
+        "training."
     )
     parser.epilog = "examples:\n  heed demo\n  heed demo --folder somewhere/else --seed 2"
-    parser.add_argument("--folder", type=Path, default=Path("runs"), help="where to put data and run (default: runs)")
-    parser.add_argument("--seed", type=int, default=1, help="of the training (the data stay the same)")
+    parser.add_argument("--folder", type=Path, default=Path("runs"), help="folder for data and runs (default: runs)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the training; the data stay the same (default: 1)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     out, is_new = _run_folder(args.folder / "demo", config)
     outcome = train(config, out) if is_new else resume(out)
     if outcome.reason == "interrupted":
-        print("or with the same command as before, to see the rest of the demo too", file=sys.stderr)
+        print("or repeat the same command, to see the rest of the demo as well", file=sys.stderr)
         return 130
     translator = load(out)
 
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     print(f"\n{len(sources):,} held-out sentences, none of them seen in training:")
     print(f"  {score(Bleu(), translations, references)}")
     right = sum(a == b for a, b in zip(translations, references, strict=True))
-    print(f"  {right / len(sources):.1%} of them word for word\n")
+    print(f"  {right / len(sources):.1%} of them translated word for word like the reference\n")
 
     print("Five sentences a person might type:")
     typed = [pair.source for pair in TYPED_BY_PEOPLE[:5]]
@@ -76,10 +76,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def demo_config(data: Path, seed: int) -> "Config":
-    """`tiny`, with what suits clean data and little time: no dropout, a small vocabulary, a short warm-up.
+    """Return the `tiny` preset, tuned for clean data and little time: no dropout, a small vocabulary, a short warm-up.
 
-    The norms stand before the sub-layers: the one setting found that reaches 90 BLEU in the time there is. What was
-    tried is in docs/results.md.
+    Pre-norm is the only setting found that reaches 90 BLEU in the time available; docs/results.md lists what was tried.
     """
     from heed.config import tiny
     from heed.settings import build_config
@@ -99,7 +98,7 @@ def demo_config(data: Path, seed: int) -> "Config":
             "warmup_steps": 250,
             "learning_rate_factor": 1.0,
             "validate_every": 600,
-            # Checkpoints close together: their average does what a falling learning rate would.
+            # Averaging checkpoints that are close together has the effect of a falling learning rate.
             "save_every": 20,
             "keep_checkpoints": 8,
             "average_last": 8,
@@ -110,17 +109,17 @@ def demo_config(data: Path, seed: int) -> "Config":
 
 
 def _command() -> str:
-    """How to call heed from here: `make demo` has no virtual environment activated."""
+    """Return the command that starts heed from here: `make demo` runs without an activated virtual environment."""
     if shutil.which("heed") or Path(sys.argv[0]).name != "heed":
         return "heed"
     return os.path.relpath(sys.argv[0])
 
 
 def _write_corpus(data: Path) -> None:
-    """The grammar's sentences as line-aligned files, like any corpus."""
+    """Write the grammar's sentences to line-aligned files, like any corpus."""
     from heed.demo.grammar import corpus
 
-    if (data / "test.de").exists():  # written last, and always the same
+    if (data / "test.de").exists():  # written last; the content never changes
         return
     print("writing the built-in corpus ...", file=sys.stderr)
     data.mkdir(parents=True, exist_ok=True)
@@ -131,31 +130,31 @@ def _write_corpus(data: Path) -> None:
 
 
 def _run_folder(path: Path, config: "Config") -> tuple[Path, bool]:
-    """Choose among demo, demo-2, demo-3 ...: the first begun with these settings and unfinished, else a new one.
+    """Return a run folder (demo, demo-2, demo-3 ...) and whether it is new.
 
-    Returns the folder, and whether it is a new one.
+    It is the first unfinished run with these settings, else a new folder.
     """
     from heed.inspect.runs import state_of
 
     number, folder = 2, path
     while folder.exists():
-        if state_of(folder).state in ("interrupted", "died", "empty") and _was_begun_with(folder, config):
+        if state_of(folder).state in ("interrupted", "died", "empty") and _was_started_with(folder, config):
             return folder, False
         folder, number = path.with_name(f"{path.name}-{number}"), number + 1
     return folder, True
 
 
-def _was_begun_with(run: Path, config: "Config") -> bool:
+def _was_started_with(run: Path, config: "Config") -> bool:
     from heed.errors import CheckpointError
     from heed.run import RunFolder
 
     try:
-        begun = RunFolder.open(run).config
+        theirs = RunFolder.open(run).config
     except CheckpointError:
         return False
-    # These a run decides when it is made, by its machine and its text.
-    decided = {name: getattr(begun.train, name) for name in ("lanes", "micro_batch_tokens", "metric")}
-    return begun == replace(config, train=replace(config.train, **decided))
+    # A new run derives these from its machine and its text.
+    derived = {name: getattr(theirs.train, name) for name in ("lanes", "micro_batch_tokens", "metric")}
+    return theirs == replace(config, train=replace(config.train, **derived))
 
 
 def _show_attention(translator: "Translator", text: str) -> None:
@@ -169,8 +168,9 @@ def _show_attention(translator: "Translator", text: str) -> None:
     layer = _sharpest_layer(attention)
     weights = by_words(attention.cross[layer].mean(0), target_members, source_members)
     print(
-        f"\nWhat the decoder looks at while it writes: attention from each German word to the English ones,\n"
-        f"layer {layer + 1} of {len(attention.cross)}, mean of its {attention.cross.shape[1]} heads.\n"
+        f"\nWhat the decoder looks at while it writes: attention from each German word to\n"
+        f"the English ones, layer {layer + 1} of {len(attention.cross)}, "
+        f"mean of its {attention.cross.shape[1]} heads.\n"
     )
     print(grid(weights, target_words, source_words))
     if "its" in source_words and "cat" in source_words:
@@ -178,11 +178,11 @@ def _show_attention(translator: "Translator", text: str) -> None:
         to_cat = attention.encoder[:, :, its][..., cat].sum(-1).mean(-1)
         best_layer, best_head = divmod(int(to_cat.argmax()), to_cat.shape[1])
         print(
-            f'\n"its" must find its owner (die Katze, so "ihren"): of all heads of the encoder, head {best_head + 1}\n'
-            f'of layer {best_layer + 1} looks from "its" to "cat" the most, with {to_cat.max():.0%} of its weight.'
+            f'\n"its" must find its owner (die Katze, so "ihren"). Of all encoder heads, head {best_head + 1} of\n'
+            f'layer {best_layer + 1} looks from "its" to "cat" the most, with {to_cat.max():.0%} of its weight.'
         )
 
 
 def _sharpest_layer(attention: "Attention") -> int:
-    """The decoder layer whose heads, taken together, most agree on one source piece."""
+    """Return the decoder layer whose mean attention is most concentrated on single source pieces."""
     return int(attention.cross.mean(1).max(-1).mean(-1).argmax())

@@ -1,4 +1,4 @@
-"""`heed doctor`: what is wrong with a corpus, before hours of training tell."""
+"""`heed doctor`: find the faults of a corpus before hours of training reveal them."""
 
 import argparse
 import json
@@ -21,59 +21,60 @@ examples:
       --test-source test.en --test-target test.de --fix clean
   heed doctor --source pairs.tsv.gz --keep duplicate --json
 
-exit code: 0 healthy, or all faults fixed; 1 faults found, or files that cannot
-be read; 2 wrong usage. docs/doctor.md says what each finding means and what
---fix does with it.
+exit code: 0 healthy, or all faults fixed; 1 faults found, or a file cannot be
+read; 2 wrong usage. docs/doctor.md explains each finding and what --fix does
+about it.
 """
 
-_TEXT = 66  # columns for the text of an example
+_EXAMPLE_COLUMNS = 66
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Examine two line-aligned files (or one .tsv with both): shifted lines, damaged\n"
-        "characters, wrong languages, copies, lengths that do not fit, duplicates, and\n"
-        "what the test text shares with them. Nothing but the corpus itself is needed."
+        "Examine two line-aligned files, or one .tsv with both. Finds shifted lines,\n"
+        "damaged characters, wrong languages, copies, lengths that do not match,\n"
+        "duplicates, and test sentences in the training text. Needs nothing but the\n"
+        "corpus itself."
     )
     parser.epilog = EPILOG
     text = parser.add_argument_group("text")
     text.add_argument("--source", required=True, metavar="FILE", help="text to translate from: plain, .gz, or .tsv")
     text.add_argument("--target", metavar="FILE", help="its translation, line by line (not with a .tsv)")
     text.add_argument(
-        "--test-source", action="append", default=[], metavar="FILE", help="text to test by; may be repeated"
+        "--test-source", action="append", default=[], metavar="FILE", help="source of a test set; may be repeated"
     )
     text.add_argument("--test-target", action="append", default=[], metavar="FILE", help="its translation")
     result = parser.add_argument_group("what to do")
-    result.add_argument("--fix", type=Path, metavar="FOLDER", help="write a cleaned copy into this new folder")
+    result.add_argument("--fix", type=Path, metavar="FOLDER", help="write a clean copy to this new folder")
     result.add_argument(
         "--keep",
         action="append",
         default=[],
         metavar="KIND",
-        help="a finding, by its name in the report, that is not a fault here; may be repeated",
+        help="do not treat this finding, by its name in the report, as a fault; may be repeated",
     )
-    result.add_argument("--json", action="store_true", help="print one JSON object, with all line numbers")
+    result.add_argument("--json", action="store_true", help="print one JSON object with all line numbers")
 
 
 def run(args: argparse.Namespace) -> int:
-    from heed.cli.progress import shown
+    from heed.cli.progress import with_progress
     from heed.data.corpus import ParallelText
     from heed.doctor import KINDS, examine, fix, refuse_folder
     from heed.errors import ConfigError
 
     for name in args.keep:
         if name not in KINDS:
-            raise ConfigError(f"--keep {name}: no such finding; there are {', '.join(KINDS)}")
+            raise ConfigError(f"--keep {name}: no such finding; choose from {', '.join(KINDS)}")
         if name == "line-count":
-            raise ConfigError("--keep line-count: files of different length cannot be trained on")
+            raise ConfigError("--keep line-count: files of different length cannot be trained on; fix them first")
     text = ParallelText(args.source, args.target or "")
     tests = _paired(args.test_source, args.test_target)
     if args.fix is not None:
         refuse_folder(text, args.fix)
-    examination = examine(text, tests, args.keep, shown)
+    examination = examine(text, tests, args.keep, with_progress)
     if not args.json:
         _print_report(examination)
-    fixed = fix(examination, args.fix, tests, args.keep, shown) if args.fix is not None else None
+    fixed = fix(examination, args.fix, tests, args.keep, with_progress) if args.fix is not None else None
     if args.json:
         found = examination.to_dict() | ({"fixed": fixed.to_dict()} if fixed else {})
         print(json.dumps(found, ensure_ascii=False))
@@ -85,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _paired(sources: list[str], targets: list[str]) -> "list[ParallelText]":
-    """Each test source with its target; a .tsv has none."""
+    """Pair each test source with its target; a .tsv needs no target."""
     from heed.data.corpus import ParallelText
     from heed.errors import ConfigError
 
@@ -101,11 +102,11 @@ def _paired(sources: list[str], targets: list[str]) -> "list[ParallelText]":
 def _print_report(examination: "Examination") -> None:
     print(f"{examination.text.name}: {counted(examination.n_source, 'pair')}\n")
     if examination.findings:
-        print(f"{'what':<47}{'pairs':>10}{'share':>9}  with --fix")
+        print(f"{'finding':<47}{'pairs':>10}{'share':>9}  with --fix")
     for fault in (True, False):
         chosen = [finding for finding in examination.findings if finding.kind.fault == fault]
         if chosen:
-            print("FAULTS" if fault else "TO KNOW")
+            print("FAULTS" if fault else "WORTH KNOWING")
         for finding in chosen:
             share = _share(finding.count, examination.n_source)
             print(f"{finding.kind.title:<47}{finding.count:>10,}{share:>9}  {finding.kind.fix}")
@@ -136,13 +137,13 @@ def _print_example(example: "Example", examination: "Examination") -> None:
         print(f"  line {example.line}:\n    {_shortened(example.source)}\n    {_shortened(example.target)}")
     if example.other is not None:
         other = example.other
-        print(f"  beside line {other.line}:\n    {_shortened(other.source)}\n    {_shortened(other.target)}")
+        print(f"  compare line {other.line}:\n    {_shortened(other.source)}\n    {_shortened(other.target)}")
 
 
 def _shortened(text: str) -> str:
-    # What a terminal would act on, or not show, is spelt out.
+    # Escape characters that a terminal would act on or not show.
     shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
-    return shown if len(shown) <= _TEXT else shown[: _TEXT - 1] + "…"
+    return shown if len(shown) <= _EXAMPLE_COLUMNS else shown[: _EXAMPLE_COLUMNS - 1] + "…"
 
 
 def _print_verdict(examination: "Examination", args: argparse.Namespace) -> None:
@@ -151,14 +152,14 @@ def _print_verdict(examination: "Examination", args: argparse.Namespace) -> None
         return
     names = ", ".join(fault.kind.name for fault in examination.faults)
     if examination.refused:
-        print(f"cannot be trained on as it is ({names}): mend by hand, then examine again")
+        print(f"cannot be trained on as it is ({names}): repair the files, then run heed doctor again")
         return
     count = len(examination.faulty_lines())
     words = ["heed", "doctor", "--source", args.source, *(["--target", args.target] if args.target else [])]
     for option, values in (("test-source", args.test_source), ("test-target", args.test_target), ("keep", args.keep)):
         words += [word for value in values for word in (f"--{option}", value)]
     print(
-        f"{count:,} of {counted(examination.n_source, 'pair')} {'is' if count == 1 else 'are'} at fault ({names}).\n"
+        f"{count:,} of {counted(examination.n_source, 'pair')} {'is' if count == 1 else 'are'} faulty ({names}).\n"
         f"Next:\n{wrapped_command([*words, '--fix', 'clean'])}"
     )
 
@@ -174,6 +175,6 @@ def _print_fixed(fixed: "Fixed", args: argparse.Namespace) -> None:
 
 
 def _split_command(text: "ParallelText", args: argparse.Namespace) -> str:
-    """What comes after a healthy corpus: held-out text; who has a test text needs some for validation only."""
+    """Return the next command for a healthy corpus: hold out text, for validation only if there is a test set."""
     words = ["heed", "split", "--source", text.source, *(["--target", text.target] if text.target else [])]
     return wrapped_command([*words, *(["--test", "0"] if args.test_source else []), "--out", "data"])

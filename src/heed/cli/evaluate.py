@@ -5,30 +5,31 @@ import math
 import sys
 from pathlib import Path
 
-from heed.cli.progress import in_portions, shown
+from heed.cli.progress import in_chunks, with_progress
 from heed.cli.score import configure_scoring, named, report
 from heed.cli.search import add_engine, add_model, add_search, load_translator, search_options
 from heed.cli.startup import import_torch
 from heed.cli.translate import refuse_overwriting
+from heed.wording import counted
 
 HELP = "translate a test set and score it: BLEU, chrF, exact match, perplexity"
 
-_AT_ONCE = 500
+_LINES_PER_CHUNK = 500
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Translate --source and score the translations against --reference as heed score\n"
-        "does: BLEU, chrF2, exact match, character and word error rate, and, with\n"
-        "--target-language, paperBLEU. Adds the perplexity of the reference under the\n"
-        "model (an ensemble: under all), per piece and not smoothed. Signatures say how\n"
-        "the translations were made."
+        "Translate --source, and score the translations against --reference as heed\n"
+        "score does: BLEU, chrF2, exact match, character and word error rate, and\n"
+        "paperBLEU with --target-language. Adds the perplexity of the model or ensemble\n"
+        "on the reference, per token and without label smoothing. The signatures record\n"
+        "how the translations were made."
     )
     parser.epilog = (
         "examples:\n"
         "  heed evaluate --model runs/x --source test.en --reference test.de\n"
         "  heed evaluate --model runs/x --source test.en --reference test.de \\\n"
-        "    --baseline other.de --json\n"
+        "      --baseline other.de --json\n"
         "  heed evaluate --model runs/x --int8 --reference test.de < test.en"
     )
     models = parser.add_argument_group("model and search")
@@ -36,8 +37,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_search(models)
     add_engine(models)
     texts = parser.add_argument_group("test set")
-    texts.add_argument("--source", default="-", metavar="FILE", help="what to translate (default: standard input)")
-    texts.add_argument("--output", type=Path, metavar="FILE", help="keep the translations in this file")
+    texts.add_argument("--source", default="-", metavar="FILE", help="text to translate (default: standard input)")
+    texts.add_argument("--output", type=Path, metavar="FILE", help="save the translations to this file")
     configure_scoring(parser)
 
 
@@ -53,15 +54,15 @@ def run(args: argparse.Namespace) -> int:
     from heed.translator import load
 
     if [args.source, *args.reference, args.baseline].count("-") > 1:
-        raise ConfigError("standard input (-, or --source left out) can be read for one of the files only")
+        raise ConfigError("standard input (-, or no --source) can be used for one of the files only")
     refuse_overwriting(args.output, args.source, args.baseline, *args.reference)
     translator = load_translator(args)
     options = search_options(args, translator)
-    # Perplexity is always torch's.
+    # Perplexity always comes from torch.
     reference = translator if args.engine == "torch" else load(*args.model, checkpoint=args.checkpoint)
     sources = list(read_lines(args.source))
     if not sources:
-        raise DataError(f"{named(args.source)}: is empty; there is nothing to translate")
+        raise DataError(f"{named(args.source)}: is empty, nothing to translate; name a file with --source")
     references = [list(read_lines(file)) for file in args.reference]
     for file, lines in zip(args.reference, references, strict=True):
         if len(sources) != len(lines):
@@ -71,18 +72,19 @@ def run(args: argparse.Namespace) -> int:
             )
 
     hypotheses: list[str] = []
-    for texts in shown(in_portions(sources, _AT_ONCE), len(sources), "translating"):
+    for texts in with_progress(in_chunks(sources, _LINES_PER_CHUNK), len(sources), "translating"):
         hypotheses += [one.text for one in translator.run(texts, options)]
     if args.output is not None:
         args.output.write_text("".join(f"{text}\n" for text in hypotheses), encoding="utf-8", newline="\n")
 
     pairs = [(s, r) for s, r in zip(sources, references[0], strict=True) if translator.fits(s) and translator.fits(r)]
     if len(pairs) < len(sources):
-        print(f"perplexity leaves out {len(sources) - len(pairs)} pairs longer than the model's limit", file=sys.stderr)
+        left_out = counted(len(sources) - len(pairs), "pair")
+        print(f"perplexity: left out {left_out} longer than the model's limit", file=sys.stderr)
     scores = [
         one
-        for portion in shown(in_portions(pairs, _AT_ONCE), len(pairs), "perplexity")
-        for one in reference.score([s for s, _ in portion], [r for _, r in portion])
+        for chunk in with_progress(in_chunks(pairs, _LINES_PER_CHUNK), len(pairs), "perplexity")
+        for one in reference.score([s for s, _ in chunk], [r for _, r in chunk])
     ]
     n_tokens = sum(one.n_tokens for one in scores)
     nll = -sum(one.log_probability for one in scores) / max(n_tokens, 1)

@@ -1,4 +1,4 @@
-"""`heed export`: a trained model for other software."""
+"""`heed export`: write a trained model for other software."""
 
 import argparse
 import sys
@@ -11,9 +11,9 @@ HELP = "write a trained model for other software: Hugging Face transformers, CTr
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Write a trained model as a folder that other software loads: as a Marian model\n"
-        "of Hugging Face's `transformers`, or for CTranslate2. What the other software\n"
-        "cannot represent is refused, with the reason."
+        "Write a trained model to a folder that other software can load: as a Marian\n"
+        "model for Hugging Face `transformers`, or for CTranslate2. A model that the\n"
+        "other software cannot represent is refused, with the reason."
     )
     parser.epilog = (
         "examples:\n"
@@ -22,12 +22,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     what = parser.add_argument_group("what to export")
     what.add_argument("--model", required=True, type=Path, metavar="FOLDER", help="a run folder")
-    what.add_argument("--to", required=True, choices=["huggingface", "ctranslate2"], help="what is to read it")
-    what.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="a folder that does not exist yet")
+    what.add_argument("--to", required=True, choices=["huggingface", "ctranslate2"], help="format to write")
+    what.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="a new folder for the result")
     more = parser.add_argument_group("more")
-    more.add_argument("--checkpoint", default="best", help="best (default), last, or a name such as step-00000500")
     more.add_argument(
-        "--int8", action="store_true", help="with --to ctranslate2: weights of 8 bits, smaller and less exact"
+        "--checkpoint", default="best", metavar="NAME", help="best (default), last, or a name such as step-00000500"
+    )
+    more.add_argument(
+        "--int8", action="store_true", help="with --to ctranslate2: 8-bit weights, smaller and slightly less exact"
     )
 
 
@@ -38,9 +40,9 @@ def run(args: argparse.Namespace) -> int:
     from heed.run import RunFolder
 
     if args.int8 and args.to != "ctranslate2":
-        raise ConfigError("--int8 goes with --to ctranslate2 only")
+        raise ConfigError(f"--int8 needs --to ctranslate2 (--to is {args.to}); drop it, or change --to")
     if args.out.exists():
-        raise ConfigError(f"--out {args.out}: exists already; give the name of a new folder")
+        raise ConfigError(f"--out {args.out}: exists already; name a new folder")
     trained = RunFolder.open(args.model)
     model = trained.load_model(args.checkpoint)
     args.out.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
-"""The command's entry: finds the verb, and turns errors into exit codes. Only this file exits.
+"""Run the command that the user asks for, and turn errors into exit codes. Only this file exits.
 
-0 done · 1 a HeedError, or files that cannot be read or written · 2 wrong usage or configuration · 130 Ctrl-C.
+0 success · 1 a HeedError, or a file that cannot be read or written · 2 wrong usage or configuration · 130 Ctrl-C.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from heed.cli import (
 from heed.cli.usage import Parser
 from heed.errors import ConfigError, HeedError, printable
 
-VERBS = {
+COMMANDS = {
     "demo": demo,
     "doctor": doctor,
     "split": split,
@@ -47,7 +47,7 @@ VERBS = {
     "check-resume": check_resume,
 }
 
-# What `heed --help` lists together.
+# The sections of `heed --help`.
 GROUPS = {
     "first steps": ["demo", "train", "translate"],
     "preparing and training": ["doctor", "split", "prepare", "runs", "plot", "check-resume"],
@@ -55,39 +55,40 @@ GROUPS = {
     "other": ["export"],
 }
 
-# Seconds. Once a process has ended with an error, torchrun ends the others: not before the one that speaks has spoken.
-_UNTIL_SAID = 2.0
+# Other ranks wait this long before they fail: torchrun ends all processes as soon as one fails, and rank 0 has yet to
+# print the error.
+_ERROR_REPORT_SECONDS = 2.0
 
 
 def build_parser() -> Parser:
     parser = Parser(
         prog="heed",
         usage="heed COMMAND ...",
-        description="Two line-aligned text files in, a translator out.\n\n" + _list_of_verbs(),
+        description="Two line-aligned text files in, a translator out.\n\n" + _list_of_commands(),
         epilog="examples:\n"
         "  heed demo\n"
         "  heed train --source train.en --target train.de --preset tiny --out runs/x\n"
         "  heed translate --model runs/x < in.txt > out.txt\n\n"
-        "heed COMMAND --help shows the options of a command, with examples\n",
+        "heed COMMAND --help shows a command's options and examples\n",
     )
-    verbs = parser.add_subparsers(prog="heed", dest="verb", required=True, help=argparse.SUPPRESS)
-    for name, module in VERBS.items():
-        verb = verbs.add_parser(name)
-        module.configure(verb)
-        verb.add_other_options()
+    commands = parser.add_subparsers(prog="heed", dest="command", required=True, help=argparse.SUPPRESS)
+    for name, module in COMMANDS.items():
+        command = commands.add_parser(name)
+        module.configure(command)
+        command.add_other_options()
     other = parser.add_other_options()
     other.add_argument("--version", action="version", version=f"heed {heed.__version__}", help="print the version")
     return parser
 
 
-def _list_of_verbs() -> str:
+def _list_of_commands() -> str:
     grouped = {name for names in GROUPS.values() for name in names}
-    groups = {**GROUPS, "other": [*GROUPS["other"], *(name for name in VERBS if name not in grouped)]}
+    groups = {**GROUPS, "other": [*GROUPS["other"], *(name for name in COMMANDS if name not in grouped)]}
     lines = []
     for group, names in groups.items():
         lines.append(f"{group}:")
         for name in names:
-            text = textwrap.wrap(VERBS[name].HELP, 79 - 16)
+            text = textwrap.wrap(COMMANDS[name].HELP, 79 - 16)
             lines += [f"  {name:<14}{text[0]}", *(" " * 16 + line for line in text[1:])]
         lines.append("")
     return "\n".join(lines).rstrip()
@@ -96,8 +97,8 @@ def _list_of_verbs() -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command, and return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    args = argparse.Namespace(verb="", debug=False)
-    for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a character gets its number, and not a traceback
+    args = argparse.Namespace(command="", debug=False)
+    for stream in (sys.stdout, sys.stderr):  # escape characters the terminal cannot show, rather than fail
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
@@ -106,45 +107,45 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.print_help(sys.stderr)
             return 2
         args = parser.parse_args([*words[1:], "--help"] if words[0] == "help" else words)
-        code = int(VERBS[args.verb].run(args))
-        sys.stdout.flush()  # here, where a closed pipe is no error
+        code = int(COMMANDS[args.command].run(args))
+        sys.stdout.flush()  # here, so that the handler below sees a closed pipe
         return code
     except (HeedError, OSError, KeyboardInterrupt) as error:
         if getattr(args, "debug", False) and not isinstance(error, KeyboardInterrupt | BrokenPipeError):
             raise
-        return _explained(error, f"heed {args.verb}".rstrip())
+        return _report_error(error, f"heed {args.command}".rstrip())
 
 
-def _explained(error: BaseException, command: str) -> int:
-    """Say what went wrong, and return the exit code for it."""
+def _report_error(error: BaseException, command: str) -> int:
+    """Print what went wrong, and return the exit code."""
     if isinstance(error, BrokenPipeError):
-        # Whoever read our output has gone (`| head`): not an error. Nothing may be flushed to it at exit.
+        # The reader of our output has ended (`| head`), which is no error. Nothing may be flushed to it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    if isinstance(error, KeyboardInterrupt):  # a verb may say how far it has come
-        if _speaks():
+    if isinstance(error, KeyboardInterrupt):  # its argument may say how far the command got
+        if _is_rank_zero():
             print(" ".join([f"{command}: stopped", *map(str, error.args)]), file=sys.stderr)
         return 130
-    if isinstance(error, OSError):  # a full disk, a folder that may not be written to
-        _complain(f"{command}: {error.filename or 'input or output'}: {error.strerror or error}")
+    if isinstance(error, OSError):  # such as a full disk, or no permission
+        _print_error(f"{command}: {error.filename or 'input or output'}: {error.strerror or error}")
         return 1
-    if not _speaks():
-        time.sleep(_UNTIL_SAID)
-    elif command == "heed":  # the parser names the command itself
-        _complain(str(error))
+    if not _is_rank_zero():
+        time.sleep(_ERROR_REPORT_SECONDS)
+    elif command == "heed":  # the parser's message already names the command
+        _print_error(str(error))
     else:
-        _complain(f"{command}: {error}")
+        _print_error(f"{command}: {error}")
     return 2 if isinstance(error, ConfigError) else 1
 
 
-def _complain(message: str) -> None:
-    """Print an error, in red on a terminal; what a terminal would act on is spelt out."""
+def _print_error(message: str) -> None:
+    """Print an error, in red on a terminal; escape control characters, which a terminal would act on."""
     shown = printable(message)
     print(f"\x1b[31m{shown}\x1b[0m" if terminal.has_colours(sys.stderr) else shown, file=sys.stderr)
 
 
-def _speaks() -> bool:
-    """Of the processes torchrun has started, one says what is to be said."""
+def _is_rank_zero() -> bool:
+    """Return whether this process prints messages: under torchrun, only rank 0 does."""
     return os.environ.get("RANK", "0") == "0"
 
 

@@ -1,4 +1,4 @@
-"""Where translations go: to standard output, or to a file that is replaced once all of it is written."""
+"""Write translations to standard output, or to a file that is replaced only once the whole text is written."""
 
 import gzip
 import os
@@ -14,19 +14,19 @@ from heed.errors import DataError
 
 
 class Output:
-    """Lines of text in UTF-8, ended by plain newlines, whatever the locale; compressed if the name ends in `.gz`.
+    """A writer of lines in UTF-8 with plain newlines, whatever the locale; compresses if the name ends in `.gz`.
 
-    A file is written as FILE.part and renamed at the end, so what FILE holds is lost only to what is whole. If writing
+    A file is written as FILE.part and renamed at the end, so an old FILE is replaced only by a complete one. If writing
     ends early, FILE.part stays, with all lines written so far. Devices and named pipes are written to directly.
     """
 
     def __init__(self, path: str | None) -> None:
-        """Check that the file can be written; nothing is opened before the first line.
+        """Check that the file can be written, but open it only with the first line.
 
         Raises:
-            DataError: it cannot.
+            DataError: the file cannot be written.
         """
-        self.part: Path | None = None  # of a file, if it is to be replaced
+        self.part: Path | None = None  # FILE.part, if a regular file is written
         self._to_standard = path is None or path == "-" or _is_standard_output(path)
         self._raw: BinaryIO | None = None
         self._stream: BinaryIO | gzip.GzipFile | None = None
@@ -37,7 +37,7 @@ class Output:
         if self._path.is_dir():
             raise DataError(f"{path}: is a folder; name a file in it")
         if not self._path.parent.is_dir():
-            raise DataError(f"{path}: there is no folder {Path(path).parent}; make it, or name another file")
+            raise DataError(f"{path}: the folder {Path(path).parent} does not exist; create it, or name another file")
         if not self._path.exists() or self._path.is_file():
             self.part = self._path.with_name(f"{self._path.name}.part")
         written = [one for one in (self._path, self.part and self._path.parent) if one and one.exists()]
@@ -50,7 +50,7 @@ class Output:
 
     @property
     def has_begun(self) -> bool:
-        """Has a line been written to a file?"""
+        """Return whether the file has been opened, which the first line does."""
         return self._stream is not None
 
     def write(self, line: str) -> None:
@@ -68,10 +68,10 @@ class Output:
         if self._to_standard:
             return
         if kind is not None:
-            with suppress(OSError):  # such as the full disk that is being reported
+            with suppress(OSError):  # do not hide the error that is being handled, such as a full disk
                 self._close()
             return
-        self._opened()  # no lines make an empty file
+        self._opened()  # without any lines, write an empty file
         self._close()
         if self.part is not None:
             if self._path.exists():
@@ -84,7 +84,7 @@ class Output:
             return sys.stdout.buffer
         if self._stream is None:
             self._raw = open(self.part or self._path, "wb")
-            # No name and no time in its header: the same text makes the same file.
+            # No name and no time in the header, so that the same text gives the same file.
             self._stream = gzip.GzipFile("", "wb", fileobj=self._raw, mtime=0) if self._is_compressed else self._raw
         return self._stream
 
@@ -102,8 +102,8 @@ class Output:
 
 
 def _is_standard_output(path: str) -> bool:
-    """Whether a name, such as /dev/stdout, is that of what standard output goes to already."""
+    """Return whether a path, such as /dev/stdout, names the file that standard output goes to."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(sys.stdout.fileno()))
-    except (OSError, ValueError):  # there is none, or it is no file
+    except (OSError, ValueError):  # the path does not exist, or standard output is not a file
         return False

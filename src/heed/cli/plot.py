@@ -1,4 +1,4 @@
-"""`heed plot`: the curves of runs, in the terminal or in a file."""
+"""`heed plot`: draw the curves of runs, in the terminal or to a file."""
 
 import argparse
 import sys
@@ -12,13 +12,13 @@ HELP = "draw the curves of runs: loss, perplexity, validation scores, learning r
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Draw what runs recorded over steps, all runs in one plot: training loss,\n"
-        "perplexity of training and validation, BLEU and the metric each run goes by\n"
-        "(train.metric), learning rate. In the terminal, or with --out into a file\n"
-        "(which needs matplotlib). Works while a training is running."
+        "perplexity of training and validation, BLEU, the metric that chooses each run's\n"
+        "best checkpoint (train.metric), and learning rate. Draws in the terminal, or to\n"
+        "a file with --out, which needs matplotlib. Works while a training is running."
     )
     parser.epilog = "examples:\n  heed plot runs/x\n  heed plot runs/x runs/y --out curves.png\n"
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run folder")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write a figure instead: .png, .svg or .pdf")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the figure to a .png, .svg or .pdf file")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -35,11 +35,11 @@ def run(args: argparse.Namespace) -> int:
     for name, history in zip(names, histories, strict=True):
         if history.damaged_lines:
             numbers = ", ".join(map(str, history.damaged_lines))
-            print(f"{name}/events.jsonl: not whole, left out: line {numbers}", file=sys.stderr)
+            print(f"{name}/events.jsonl: skipped damaged line {numbers}", file=sys.stderr)
     panels = [(panel, drawn) for panel in PANELS if (drawn := curves_of(panel, histories))]
     if not panels:
         raise CheckpointError(
-            f"{', '.join(names)}: nothing to draw yet; the first point comes after train.log_every steps"
+            f"{', '.join(names)}: nothing to draw yet; the first point appears after train.log_every steps"
         )
     if args.out is not None:
         from heed.inspect.figure import save_figure

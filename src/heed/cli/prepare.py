@@ -1,4 +1,4 @@
-"""`heed prepare`: a corpus of any size, encoded once and for all."""
+"""`heed prepare`: encode a corpus of any size once, for all trainings."""
 
 import argparse
 import json
@@ -21,10 +21,10 @@ HELP = "encode a large corpus once, for many trainings"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Learn a vocabulary from two line-aligned text files and encode them, on all\n"
-        "cores, into a folder that `heed train --data` maps into memory: training starts\n"
-        "at once, however large the text is. The folder appears whole or not at all;\n"
-        "every block of it carries a checksum."
+        "Learn a vocabulary from two line-aligned text files and encode the files on all\n"
+        "cores. `heed train --data` maps the resulting folder into memory, so training\n"
+        "starts at once, however large the text is. The folder appears only when it is\n"
+        "complete, and every block in it has a checksum."
     )
     parser.epilog = (
         "examples:\n"
@@ -39,15 +39,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--source", required=True, metavar="FILE", help="text to translate from: plain, .gz, or .tsv with both"
     )
     text.add_argument("--target", default="", metavar="FILE", help="its translation, line by line")
-    text.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="the folder to make")
-    text.add_argument("--json", action="store_true", help="print one JSON object instead of lines")
+    text.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="a new folder for the result")
+    text.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     vocabulary = parser.add_argument_group("vocabulary")
     size = vocabulary.add_mutually_exclusive_group()
-    size.add_argument("--preset", help="take the vocabulary size of a preset (default: base)")
+    size.add_argument("--preset", help="use the vocabulary size of this preset (default: base)")
     size.add_argument("--vocab-size", type=int, metavar="N", help="pieces to learn, at most")
-    size.add_argument("--tokenizer", metavar="FILE", help="a sentencepiece model to use instead of learning one")
+    size.add_argument("--tokenizer", metavar="FILE", help="use this sentencepiece model instead of learning one")
     vocabulary.add_argument(
-        "--learn-lines", type=int, metavar="N", help="lines of each file to learn the vocabulary from"
+        "--learn-lines", type=int, metavar="N", help="lines of each file to learn the vocabulary from, at most"
     )
     speed = parser.add_argument_group("speed")
     speed.add_argument("--processes", type=int, metavar="N", help="processes to encode with (default: one per core)")
@@ -63,10 +63,10 @@ def run(args: argparse.Namespace) -> int:
         if value is not None and value < 1:
             raise ConfigError(f"{option} {value}: must be at least 1")
     if args.tokenizer and args.learn_lines:
-        raise ConfigError("--learn-lines says how to learn a vocabulary, and --tokenizer that there is one already")
+        raise ConfigError("--learn-lines has no effect with --tokenizer, which replaces learning; drop one of the two")
     text = ParallelText(args.source, args.target)
     if args.out.exists():
-        store = _same(args, text)
+        store = _open_same(args, text)
         _report(args, store, None)
         return 0
     before = signal.signal(signal.SIGTERM, _stop)
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _learning(args: argparse.Namespace) -> dict[str, Any]:
-    """How a vocabulary is to be learnt; nothing if there is one."""
+    """Return the settings to learn a vocabulary with; empty with --tokenizer."""
     from heed.config import preset
     from heed.settings import build_config
 
@@ -109,21 +109,28 @@ def _vocabulary(args: argparse.Namespace, text: "ParallelText", n_lines: int) ->
     if not learnt:
         return Tokenizer.load(args.tokenizer), {}
     n_learnt = min(n_lines, learnt["learn_lines"])
-    patience = " (this takes minutes)" if n_learnt > 500_000 else ""
+    duration = " (this takes minutes)" if n_learnt > 500_000 else ""
     share = f"{n_learnt:,} of " if n_learnt < n_lines else ""
     print(
-        f"learning a vocabulary of {learnt['vocab_size']:,} from {share}{counted(n_lines, 'pair')}{patience} ...",
+        f"learning a vocabulary of {learnt['vocab_size']:,} from {share}{counted(n_lines, 'pair')}{duration} ...",
         file=sys.stderr,
     )
     lines = evenly_spaced_lines(text, n_lines, learnt["learn_lines"])
     tokenizer = Tokenizer.learn(lines, learnt["vocab_size"], learnt["character_coverage"])
     if len(tokenizer) < learnt["vocab_size"]:
-        print(f"the text has only {len(tokenizer):,} pieces; the vocabulary has as many", file=sys.stderr)
+        print(
+            f"the text yields only {len(tokenizer):,} pieces, so the vocabulary is smaller than asked for",
+            file=sys.stderr,
+        )
     return tokenizer, learnt
 
 
-def _same(args: argparse.Namespace, text: "ParallelText") -> "PairStore":
-    """The corpus that is there already, if it is the one asked for."""
+def _open_same(args: argparse.Namespace, text: "ParallelText") -> "PairStore":
+    """Open the prepared corpus that exists already, and verify it.
+
+    Raises:
+        DataError: it was made from another text or with another vocabulary, or it is damaged.
+    """
     from heed.data.store import PairStore
     from heed.durable import checksum
     from heed.errors import DataError
@@ -136,15 +143,15 @@ def _same(args: argparse.Namespace, text: "ParallelText") -> "PairStore":
         replace(was, path=path).has_changed() or not Path(path).exists()
         for path, was in zip(paths, store.texts, strict=True)
     ):
-        differences.append("of another text")
+        differences.append("from another text")
     if args.tokenizer:
         if checksum(Tokenizer.load(args.tokenizer).model) != store.tokenizer_checksum:
             differences.append("with another vocabulary")
     elif store.learnt != _learning(args):
-        differences.append("with a vocabulary that was learnt otherwise")
+        differences.append("with other vocabulary settings")
     if differences:
         raise DataError(
-            f"{args.out}: exists already, {' and '.join(differences)}; name another folder, or delete this one first"
+            f"{args.out}: exists already, made {' and '.join(differences)}; name another folder, or delete this one"
         )
     store.verify()
     return store
@@ -155,7 +162,7 @@ def _stop(number: int, frame: object) -> None:
 
 
 def _report(args: argparse.Namespace, store: "PairStore", made: dict[str, Any] | None) -> None:
-    """`made` says how long it took; nothing, if the corpus was there already."""
+    """Print the size of the corpus; `made` holds the time it took, or None if the corpus existed already."""
     facts: dict[str, Any] = {
         "folder": str(args.out),
         "pairs": len(store),
@@ -174,10 +181,10 @@ def _report(args: argparse.Namespace, store: "PairStore", made: dict[str, Any] |
         print(json.dumps(facts, ensure_ascii=False))
         return
     if not made:
-        print(f"nothing to do: {args.out} is this corpus already, and whole")
+        print(f"nothing to do: {args.out} holds this corpus already, undamaged")
     print(
-        f"{counted(facts['pairs'], 'pair')}, {facts['source_pieces']:,} + {facts['target_pieces']:,} pieces "
-        f"of a vocabulary of {facts['vocabulary']:,}"
+        f"{counted(facts['pairs'], 'pair')}, {facts['source_pieces']:,} + {facts['target_pieces']:,} tokens, "
+        f"vocabulary {facts['vocabulary']:,}"
     )
     if len(store.blank_lines):
         shown = ", ".join(map(str, store.blank_lines[:3])) + (", ..." if len(store.blank_lines) > 3 else "")

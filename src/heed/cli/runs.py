@@ -1,4 +1,4 @@
-"""`heed runs`: which runs there are, and how they stand."""
+"""`heed runs`: list runs and their state."""
 
 import argparse
 import json
@@ -8,23 +8,25 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from heed.wording import counted
+
 if TYPE_CHECKING:
     from heed.inspect.runs import RunState
 
-HELP = "list training runs: how far they are, how good, and whether they are still going"
+HELP = "list training runs: progress, best score and state"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "List the runs in these folders and some levels below.\n\n"
+        "List the runs in these folders and a few levels below.\n\n"
         "states:\n"
         "  running        a process is training in the folder now\n"
-        "  finished       all steps made\n"
-        "  stopped early  validation no longer got better (train.patience)\n"
+        "  finished       all steps done\n"
+        "  stopped early  validation stopped improving (train.patience)\n"
         "  interrupted    stopped by Ctrl-C, SIGTERM or SIGUSR1, and saved\n"
-        "  died           ended without a word: killed, crashed, or a power cut\n"
+        "  died           ended unexpectedly: killed, crashed, or a power cut\n"
         "  empty          nothing recorded yet\n"
-        "  damaged        a file is missing or cannot be read; see below the table\n"
+        "  damaged        a file is missing or unreadable; a note says which\n"
         "Every run that is not running or damaged can be resumed:\n"
         "  heed train --resume FOLDER\n"
     )
@@ -32,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "folders", nargs="*", type=Path, metavar="FOLDER", help="where to look (default: runs)", default=[Path("runs")]
     )
-    parser.add_argument("--json", action="store_true", help="print a JSON list, an object for each run")
+    parser.add_argument("--json", action="store_true", help="print a JSON list with one object per run")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -43,11 +45,11 @@ def run(args: argparse.Namespace) -> int:
     for folder in args.folders:
         if not folder.is_dir():
             raise CheckpointError(
-                f"{folder}: no such folder; name the folder your runs are in, or begin one with "
+                f"{folder}: no such folder; name the folder that holds your runs, or start one with "
                 f"heed train ... --out {folder}/x"
             )
     escape_what_it_cannot_show()
-    found = {path.resolve(): path for folder in args.folders for path in find_runs(folder)}  # each once
+    found = {path.resolve(): path for folder in args.folders for path in find_runs(folder)}  # each run once
     states = [state_of(path) for path in found.values()]
     if args.json:
         print(json.dumps([_plain(state) for state in states], indent=2))
@@ -56,7 +58,8 @@ def run(args: argparse.Namespace) -> int:
     else:
         where = ", ".join(map(str, args.folders))
         print(
-            f"no runs in {where} nor in the {DEPTH} levels of folders below; heed train ... --out makes one",
+            f"no runs in {where}, nor up to {DEPTH} levels below; "
+            f"start one with heed train ... --out {args.folders[0]}/x",
             file=sys.stderr,
         )
     return 0
@@ -89,7 +92,7 @@ def _print_table(states: list["RunState"]) -> None:
             none if state.last_activity is None else _ago(time.time() - state.last_activity),
             state.state,
         )
-    # Folded to fit a terminal; whole lines for anything that reads them.
+    # Fold lines to fit a terminal, but leave them whole for a program that reads them.
     console = Console(width=None if sys.stdout.isatty() else 1000, markup=False, highlight=False, emoji=False)
     with console.capture() as drawn:
         console.print(table)
@@ -100,13 +103,13 @@ def _print_table(states: list["RunState"]) -> None:
 def _notes(states: list["RunState"]) -> list[str]:
     notes = []
     if any(state.valid_perplexity is None and state.train_perplexity is not None for state in states):
-        notes.append("(ppl in brackets: of the training text, as there was no validation yet)")
+        notes.append("(ppl in brackets: on the training text, because there was no validation yet)")
     notes += [f"{state.path}: {state.state}: {state.reason}" for state in states if state.reason]
     for state in states:
         if state.damaged_lines:
             where = ", ".join(map(str, state.damaged_lines[:3])) + (", ..." if len(state.damaged_lines) > 3 else "")
-            what = "line is" if len(state.damaged_lines) == 1 else "lines are"
-            notes.append(f"{state.path}/events.jsonl: {len(state.damaged_lines)} {what} not whole ({where}); left out")
+            skipped = counted(len(state.damaged_lines), "damaged line")
+            notes.append(f"{state.path}/events.jsonl: skipped {skipped} ({where})")
     return ["", *notes] if notes else []
 
 

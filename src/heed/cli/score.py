@@ -1,10 +1,12 @@
-"""`heed score`: how good translations are, against references."""
+"""`heed score`: score translations against references."""
 
 import argparse
 import json
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+from heed.wording import counted
 
 if TYPE_CHECKING:
     from heed.evaluate import Comparison, Score
@@ -16,20 +18,20 @@ examples:
   heed score --hypotheses out.de --reference test.de
   heed score --hypotheses out.de --reference test.de --target-language de
   heed translate --model runs/x < test.en |
-    heed score --reference test.de --baseline old.de --json
+      heed score --reference test.de --baseline old.de --json
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Score translations, one sentence a line, against references of the same lines,\n"
-        "each score with its 95 % confidence interval and its signature:\n\n"
-        "  BLEU       sacreBLEU's, which compares with other papers\n"
-        "  chrF2      character n-grams; better than BLEU where lines are short\n"
-        "  exact      lines that equal their reference, in percent\n"
+        "Score translations, one sentence per line, against references of the same\n"
+        "lines. Each score comes with its 95 % confidence interval and its signature:\n\n"
+        "  BLEU       sacreBLEU's, comparable with other papers\n"
+        "  chrF2      character n-grams; better than BLEU for short lines\n"
+        "  exact      percentage of lines that equal their reference\n"
         "  CER, WER   character and word errors per 100 of the reference\n"
-        "  paperBLEU  the Transformer paper's own BLEU, higher for the same text; only\n"
-        "             with --target-language, whose tokenizer it needs"
+        "  paperBLEU  BLEU as in the Transformer paper, higher for the same text; needs\n"
+        "             --target-language to choose its tokenizer"
     )
     parser.epilog = EPILOG
     parser.add_argument_group("translations").add_argument(
@@ -52,18 +54,18 @@ def configure_scoring(parser: argparse.ArgumentParser) -> None:
         required=True,
         action="append",
         metavar="FILE",
-        help="the right translations; give it again for further references of the same lines",
+        help="reference translations; repeat for further references of the same lines",
     )
     against.add_argument(
         "--baseline",
         metavar="FILE",
-        help="another system's translations of the same lines; tests whether the difference is chance",
+        help="another system's translations of the same lines; tests whether the difference is significant",
     )
     how = parser.add_argument_group("scoring")
     how.add_argument(
         "--target-language",
         metavar="CODE",
-        help="the language of the translations, such as de; adds paperBLEU",
+        help="language of the translations, such as de; adds paperBLEU",
     )
     how.add_argument(
         "--tokenize",
@@ -76,7 +78,7 @@ def configure_scoring(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=RESAMPLES,
         metavar="N",
-        help="bootstrap resamples behind intervals and tests; 0: no intervals (default: %(default)s)",
+        help="bootstrap resamples for intervals and tests; 0: no intervals (default: %(default)s)",
     )
     how.add_argument("--json", action="store_true", help="print one JSON object with unrounded scores")
 
@@ -96,8 +98,8 @@ def report(
 ) -> None:
     """Print the scores of translations, given as a list or else read from the file `origin`.
 
-    `references` are the lines of the files `--reference` names, if they have been read already; `decoding` says
-    in every signature how the translations were made; `perplexity` is printed beside the scores.
+    `references` are the lines of the --reference files, if they have been read already. `decoding` is added to every
+    signature, and says how the translations were made. `perplexity` is printed with the scores.
     """
     from heed.errors import ConfigError, DataError
     from heed.evaluate import Bleu, ChrF, ErrorRate, ExactMatch, Metric, PaperBleu, compare, score
@@ -105,15 +107,15 @@ def report(
 
     files = [*args.reference, *([args.baseline] if args.baseline else [])]
     if [origin, *files].count("-") > 1:
-        raise ConfigError("standard input (-, or --hypotheses left out) can be read for one of the files only")
+        raise ConfigError("standard input (-, or no --hypotheses) can be used for one of the files only")
     if hypotheses is None:
         hypotheses = list(read_lines(origin))
     texts = [*(references or []), *(list(read_lines(file)) for file in files[len(references or []) :])]
     for file, text in zip(files, texts, strict=True):
         if len(text) != len(hypotheses):
             raise DataError(
-                f"{named(origin)} has {len(hypotheses)} lines but {named(file)} has {len(text)}; "
-                "each must have one line per sentence, in the same order"
+                f"{named(origin)} has {counted(len(hypotheses), 'line')}, but {named(file)} has {len(text):,}; "
+                "both must have one line per sentence, in the same order"
             )
     references = texts[: len(args.reference)]
 
@@ -148,13 +150,13 @@ def report(
             print(f"perplexity = {perplexity:.4f}" if perplexity < 1e6 else f"perplexity = {perplexity:.4e}")
 
 
-# --- for people -------------------------------------------------------------------------------------------
+# --- tables for a terminal --------------------------------------------------------------------------------
 
 _COLUMNS = 80
 
 
 def _tables(scores: Sequence["Score"], comparisons: Sequence["Comparison"], perplexity: float | None) -> list[str]:
-    """Return scores in a table of 80 columns, the comparison with a baseline in another, and signatures below."""
+    """Return a table of the scores, a table of the comparisons with the baseline, and the signatures, in 80 columns."""
     from heed.evaluate.criterion import PERPLEXITY
 
     width = len(PERPLEXITY.label)
@@ -183,7 +185,7 @@ def _tables(scores: Sequence["Score"], comparisons: Sequence["Comparison"], perp
 
 
 def _wrapped(text: str, after: str) -> list[str]:
-    """Break a text after such characters into lines of 80 columns."""
+    """Break a text into lines of 80 columns, only after the given character."""
     lines = [""]
     for part in text.replace(after, f"{after}\n").split("\n"):
         if lines[-1] and len(lines[-1]) + len(part) > _COLUMNS:

@@ -1,4 +1,4 @@
-"""The options of models and search that `heed translate` and `heed evaluate` share."""
+"""Define the options for models and search that `heed translate` and `heed evaluate` share."""
 
 import argparse
 from dataclasses import replace
@@ -15,7 +15,7 @@ _SAMPLING = ("temperature", "top_k", "top_p", "seed")  # the options of --sample
 
 def add_model(group: argparse._ActionsContainer) -> None:
     group.add_argument(
-        "--model", action="append", required=True, metavar="FOLDER", help="a run folder; several make an ensemble"
+        "--model", action="append", required=True, metavar="FOLDER", help="a run folder; repeat it for an ensemble"
     )
     group.add_argument(
         "--checkpoint", default="best", metavar="NAME", help="best (default), last, or a name such as step-00000500"
@@ -23,53 +23,53 @@ def add_model(group: argparse._ActionsContainer) -> None:
 
 
 def add_search(group: argparse._ActionsContainer) -> None:
-    group.add_argument("--beam", type=int, metavar="N", help="hypotheses kept; 1 is greedy (default: the run's, 4)")
+    group.add_argument("--beam", type=int, metavar="N", help="beam width; 1 is greedy (default: the run's, 4)")
     group.add_argument("--alpha", type=float, metavar="X", help="length penalty (default: the run's, 0.6)")
 
 
 def add_sampling(group: argparse._ActionsContainer) -> None:
-    group.add_argument("--sample", action="store_true", help="draw at random instead of searching")
+    group.add_argument("--sample", action="store_true", help="sample at random instead of beam search")
     group.add_argument(
         "--temperature", type=float, metavar="X", help="below 1 is sharper, above 1 flatter (default: 1)"
     )
-    group.add_argument("--top-k", type=int, metavar="K", help="draw from the K most probable pieces only")
-    group.add_argument("--top-p", type=float, metavar="P", help="draw from the most probable share P only (0.9: 90 %%)")
-    group.add_argument("--seed", type=int, metavar="N", help="of the random numbers (default: 1)")
+    group.add_argument("--top-k", type=int, metavar="K", help="sample from the K most probable tokens")
+    group.add_argument("--top-p", type=float, metavar="P", help="sample from the top tokens that sum to P, such as 0.9")
+    group.add_argument("--seed", type=int, metavar="N", help="random seed (default: 1)")
 
 
 def add_engine(group: argparse._ActionsContainer) -> None:
-    group.add_argument("--int8", action="store_true", help="8-bit weights: faster, a little less exact")
+    group.add_argument("--int8", action="store_true", help="use 8-bit weights: faster, slightly less exact")
     group.add_argument(
         "--engine",
         choices=["torch", "ctranslate2"],
         default="torch",
-        help="what translates (default: torch); ctranslate2 starts a second earlier, if it is installed",
+        help="torch (default), or ctranslate2: starts a second faster, if installed",
     )
 
 
 def check_options(args: argparse.Namespace) -> None:
-    """Refuse options that contradict each other, or have no effect.
+    """Refuse options that contradict each other or have no effect.
 
     Raises:
-        ConfigError: there are such.
+        ConfigError: the message names the options.
     """
     from heed.errors import ConfigError
 
     if args.greedy and args.beam not in (None, 1):
-        raise ConfigError(f"--greedy and --beam {args.beam} contradict each other; give one of them")
+        raise ConfigError(f"--greedy and --beam {args.beam} contradict each other; drop one of the two")
     if args.sample and (args.greedy or args.beam is not None):
         option = "--greedy" if args.greedy else f"--beam {args.beam}"
-        raise ConfigError(f"--sample draws at random, {option} searches; give one of them")
+        raise ConfigError(f"--sample replaces the search that {option} asks for; drop one of the two")
     for name in _SAMPLING:
         if not args.sample and getattr(args, name) is not None:
-            raise ConfigError(f"--{name.replace('_', '-')} goes with --sample; give both, or neither")
+            raise ConfigError(f"--{name.replace('_', '-')} needs --sample; add --sample, or drop it")
 
 
 def load_translator(args: argparse.Namespace) -> "Translator":
-    """Load the models with the engine that is asked for.
+    """Load the models with the engine that --engine names.
 
     Raises:
-        ConfigError: that engine is not there, or cannot do what is asked.
+        ConfigError: the engine is not installed, or does not support an option.
     """
     if args.engine == "torch":
         import_torch()
@@ -77,7 +77,7 @@ def load_translator(args: argparse.Namespace) -> "Translator":
         from heed.engines.ctranslate2 import unsupported
         from heed.errors import ConfigError
 
-        if (reason := unsupported(_asked(args))) is not None:  # before anything is exported
+        if (reason := unsupported(_run_independent_options(args))) is not None:  # before the model is exported
             raise ConfigError(reason)
     from heed.allocator import keep_freed_memory
     from heed.translator import load
@@ -87,10 +87,10 @@ def load_translator(args: argparse.Namespace) -> "Translator":
 
 
 def search_options(args: argparse.Namespace, translator: "Translator") -> "SearchOptions":
-    """Return what the options ask for; what they do not, from the run's settings.
+    """Return the search options of the command line; the run's settings supply the defaults.
 
     Raises:
-        ConfigError: a value out of range, or two that contradict each other.
+        ConfigError: a value is out of range, or two contradict each other.
     """
     from heed.errors import ConfigError, DecodeError
     from heed.translation import checked
@@ -98,18 +98,18 @@ def search_options(args: argparse.Namespace, translator: "Translator") -> "Searc
     decode = translator.decode
     beam = 1 if getattr(args, "greedy", False) else args.beam
     options = replace(
-        _asked(args),
+        _run_independent_options(args),
         beam=decode.beam if beam is None else beam,
         alpha=decode.alpha if args.alpha is None else args.alpha,
     )
     try:
         return checked(options)
     except DecodeError as error:
-        raise ConfigError(_by_option(error)) from None
+        raise ConfigError(_as_option(error)) from None
 
 
-def _asked(args: argparse.Namespace) -> "SearchOptions":
-    """Return what the options ask for, apart from what a run has settings for."""
+def _run_independent_options(args: argparse.Namespace) -> "SearchOptions":
+    """Return the search options of the command line that have no default in a run's settings."""
     from heed.options import SearchOptions
 
     return SearchOptions(
@@ -127,10 +127,10 @@ def _sampling(args: argparse.Namespace) -> "Sampling":
     try:
         return Sampling(**given)
     except ValueError as error:
-        raise ConfigError(_by_option(error)) from None
+        raise ConfigError(_as_option(error)) from None
 
 
-def _by_option(error: Exception) -> str:
-    """Write a complaint that begins with a parameter's name, such as top_k, as one about the option."""
+def _as_option(error: Exception) -> str:
+    """Rewrite a message that begins with a parameter's name, such as top_k, to name the option."""
     name, rest = str(error).split(maxsplit=1)
     return f"--{name.replace('_', '-')} {rest}"

@@ -1,14 +1,14 @@
-"""Importing torch, which is most of what the first word waits for."""
+"""Import torch with the garbage collector paused: the import dominates start-up time."""
 
 import gc
 import sys
 
 
 def import_torch() -> None:
-    """Import torch while the garbage collector rests. Verbs that need it call this before they import it.
+    """Import torch with the garbage collector paused. Commands that need torch call this before they import it.
 
-    An import makes hundreds of thousands of objects that all stay. Looked through for garbage again and again, they
-    make importing a seventh slower; frozen, they are not looked through later either, nor when the process ends.
+    The import creates hundreds of thousands of permanent objects. Collections during the import would make it a seventh
+    slower. Freezing the objects keeps later collections, and the one at exit, from scanning them.
     """
     if "torch" in sys.modules:
         return

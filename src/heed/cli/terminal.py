@@ -1,4 +1,4 @@
-"""What the terminal, or whatever else standard output is, can show."""
+"""Find out what the terminal, or whatever standard output goes to, can show."""
 
 import io
 import os
@@ -22,19 +22,19 @@ def can_show(characters: str) -> bool:
 
 
 def has_colours(stream: TextIO | None = None) -> bool:
-    """Whether a stream, standard output unless another is given, shows colours and they are wanted."""
+    """Return whether a stream (default: standard output) shows colours and the user wants them."""
     return (stream or sys.stdout).isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
 
 
 def escape_what_it_cannot_show() -> None:
-    """A folder's name may hold any character: print it as \\xfc rather than fail."""
+    """Print characters the terminal lacks as \\xfc, rather than fail: a folder's name may hold any character."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def wrapped_command(words: Sequence[str]) -> str:
-    """Return a command to copy into a shell, indented, with a line break before each option that passes 80 columns."""
-    options: list[str] = []  # each with its value; before the first, the verb
+    """Return a command to copy into a shell, indented, and broken before options that would pass 80 columns."""
+    options: list[str] = []  # first the command, then each option with its values
     for word in words:
         if word.startswith("--") or not options:
             options.append(shlex.quote(word))

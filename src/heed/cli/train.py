@@ -1,4 +1,4 @@
-"""`heed train`."""
+"""`heed train`: train a model, or resume a training."""
 
 import argparse
 import json
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 HELP = "train a model from two line-aligned text files"
 
-_SETTING_COLUMNS = 38  # for a setting and its value, beside what it means
+_SETTING_COLUMNS = 38  # for a setting and its value; its meaning follows
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Learn a vocabulary and a model from raw text. The run folder holds all that is\n"
-        "needed to translate; Ctrl-C saves, and --resume continues as if nothing had\n"
-        "happened."
+        "Learn a vocabulary and a model from raw text. The run folder holds everything\n"
+        "needed to translate. Ctrl-C saves and stops; --resume continues, and ends with\n"
+        "the same model as without the stop."
     )
     parser.epilog = (
         "examples:\n"
@@ -35,17 +35,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  heed train --preset tiny --settings\n"
         "  heed prepare --source train.en --target train.de --out data/x\n"
         "  heed train --data data/x --out runs/z\n"
-        "\nmany processes and machines: torchrun -m heed train ..., see docs/cluster.md"
+        "\nseveral processes or machines: torchrun -m heed train ..., see docs/cluster.md"
     )
     text = parser.add_argument_group("text")
     text.add_argument("--source", metavar="FILE", help="training text to translate from: plain, .gz, or .tsv with both")
     text.add_argument("--target", metavar="FILE", help="its translation, line by line")
-    text.add_argument("--valid-source", metavar="FILE", help="held-out text to judge the model by")
+    text.add_argument("--valid-source", metavar="FILE", help="held-out text to validate on")
     text.add_argument("--valid-target", metavar="FILE", help="its translation")
-    text.add_argument("--data", metavar="FOLDER", help="made by `heed prepare`, instead of --source and --target")
+    text.add_argument(
+        "--data", metavar="FOLDER", help="a folder made by `heed prepare`, instead of --source and --target"
+    )
     folder = parser.add_argument_group("run folder")
-    folder.add_argument("--out", type=Path, metavar="FOLDER", help="the run folder to make")
-    folder.add_argument("--resume", type=Path, metavar="FOLDER", help="continue the training in this run folder")
+    folder.add_argument("--out", type=Path, metavar="FOLDER", help="a new run folder")
+    folder.add_argument("--resume", type=Path, metavar="FOLDER", help="resume the training in this run folder")
     settings = parser.add_argument_group("settings")
     settings.add_argument("--preset", help="quick, tiny, swift, small, base or big (default: base, the paper's)")
     settings.add_argument(
@@ -53,13 +55,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     settings.add_argument("config", nargs="?", type=Path, help="a TOML file, or a run folder's config.json")
     settings.add_argument(
-        "--settings", action="store_true", help="do not train; print every setting, its value and what it means"
+        "--settings", action="store_true", help="print every setting, its value and its meaning, and do not train"
     )
     settings.add_argument("--json", action="store_true", help="with --settings: print one JSON object")
 
 
 def run(args: argparse.Namespace) -> int:
-    # Until training begins, which has something to save, being asked to stop is as Ctrl-C.
+    # Until training starts, there is nothing to save: these signals then act like Ctrl-C.
     numbers = [signal.SIGTERM, *([signal.SIGUSR1] if hasattr(signal, "SIGUSR1") else [])]
     before = {number: signal.signal(number, _stop) for number in numbers}
     try:
@@ -75,7 +77,7 @@ def _train(args: argparse.Namespace) -> int:
     from heed.settings import parse_overrides
 
     if args.json and not args.settings:
-        raise ConfigError("--json goes with --settings; what a training did is in its run folder, in events.jsonl")
+        raise ConfigError("--json needs --settings; a training logs to events.jsonl in its run folder")
     keep_freed_memory()
     if args.resume is not None:
         changes = parse_overrides(args.set)
@@ -83,7 +85,7 @@ def _train(args: argparse.Namespace) -> int:
         others = (*_text(args), args.config, args.preset, args.out, args.settings)
         if any(others) or changes or longer.keys() - {"max_steps", "patience"}:
             raise ConfigError(
-                "--resume goes on with a run as it was begun; only train.max_steps and train.patience can be --set anew"
+                "--resume keeps the run's own settings; --set can change only train.max_steps and train.patience"
             )
         import_torch()
         from heed.training.loop import resume
@@ -106,7 +108,7 @@ def _train(args: argparse.Namespace) -> int:
 
 
 def _text(args: argparse.Namespace) -> dict[str, str]:
-    """The text that options name."""
+    """Return the data settings that the text options give."""
     given = {
         "train_source": args.source,
         "train_target": args.target,
@@ -118,7 +120,7 @@ def _text(args: argparse.Namespace) -> dict[str, str]:
 
 
 def _config(args: argparse.Namespace) -> "tuple[Config, bool]":
-    """What the command line comes to, and whether it names a preset."""
+    """Return the configuration of the command line, and whether it names a preset."""
     from heed.config import preset
     from heed.settings import build_config, parse_overrides, read_config
 
@@ -135,8 +137,8 @@ def _name_smaller_presets() -> None:
 
     if os.environ.get("RANK", "0") == "0" and not torch.cuda.is_available():
         print(
-            "no --preset: this is the paper's base model, made for GPUs.\n"
-            "For a CPU think of --preset tiny, swift or small (heed train --settings).",
+            "no --preset: training the paper's base model, which is made for GPUs.\n"
+            "On a CPU, consider --preset tiny, swift or small (heed train --settings).",
             file=sys.stderr,
         )
 
@@ -157,7 +159,7 @@ def _print_settings(config: "Config", as_json: bool) -> None:
         }
         print(json.dumps({"preset": config.preset, "settings": found}, ensure_ascii=False))
         return
-    print(f"preset {config.preset}; * is not as in the paper's base model\n")
+    print(f"preset {config.preset}; * marks values that differ from the paper's base model\n")
     for one in all_settings():
         value = ours[one.section][one.key]
         mark = " " if value == base[one.section][one.key] else "*"

@@ -1,4 +1,4 @@
-"""`heed translate`: one line in, one line out, while reading."""
+"""`heed translate`: translate a stream, one line in, one line out."""
 
 import argparse
 import json
@@ -33,14 +33,15 @@ if TYPE_CHECKING:
 
 HELP = "translate lines from standard input to standard output"
 
-_AT_ONCE = 1000  # lines sorted by length together; the first come out before the last are read
+_LINES_PER_CHUNK = 1000  # a chunk is sorted by length into batches, and written before the next one is read
 _BLOCK_BYTES = 1 << 20
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Translate text, one line in, one line out: order kept, blank lines blank. Lines\n"
-        "longer than the model's limit are translated in parts; standard error says so."
+        "Translate text, one line in, one line out, in the same order; blank lines stay\n"
+        "blank. Lines longer than the model's limit are translated in parts, with a note\n"
+        "on standard error."
     )
     parser.epilog = (
         "examples:\n"
@@ -56,16 +57,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--output",
         metavar="FILE",
-        help="write this file, FILE.part until it is whole (default: standard output)",
+        help="write this file, as FILE.part until it is complete (default: standard output)",
     )
 
     group = parser.add_argument_group("search")
     add_search(group)
     group.add_argument("--greedy", action="store_true", help="the same as --beam 1")
-    group.add_argument("--prefixes", metavar="FILE", help="line n is what the translation of line n must begin with")
-
-    group = parser.add_argument_group("sampling")
-    add_sampling(group)
+    group.add_argument("--prefixes", metavar="FILE", help="line n of FILE begins the translation of line n")
 
     group = parser.add_argument_group("output format")
     group.add_argument(
@@ -73,13 +71,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="N lines for each line: number, score, text, with tabs between",
+        help="N translations per line: number, tab, score, tab, text",
     )
-    group.add_argument("--scores", action="store_true", help="each line is score, tab, text")
-    group.add_argument("--json", action="store_true", help="each line is a JSON object, with scores and pieces")
+    group.add_argument("--scores", action="store_true", help="write score, tab, text")
+    group.add_argument("--json", action="store_true", help="write one JSON object per line, with scores and pieces")
 
     group = parser.add_argument_group("engine")
     add_engine(group)
+
+    group = parser.add_argument_group("sampling")
+    add_sampling(group)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -94,18 +95,21 @@ def run(args: argparse.Namespace) -> int:
     options = search_options(args, translator)
     prefixes = None if args.prefixes is None else read_lines(args.prefixes)
     if args.input == "-" and sys.stdin.isatty():
-        print("type a sentence; Ctrl-D ends", file=sys.stderr)
+        print("type a sentence per line; Ctrl-D ends", file=sys.stderr)
     texts = read_lines(args.input)
     total, number = _count_lines(args.input), 0
     with (
         out,
-        counting(total, "translating") if total and not out.is_terminal else nullcontext(lambda done: None) as tell,
+        counting(total, "translating") if total and not out.is_terminal else nullcontext(lambda done: None) as progress,
     ):
         try:
             for lines in _chunks(texts):
                 forced = None if prefixes is None else list(islice(prefixes, len(lines)))
                 if forced is not None and len(forced) < len(lines):
-                    raise DataError(f"{args.prefixes}: has {number + len(forced):,} lines, the input has more")
+                    raise DataError(
+                        f"{args.prefixes}: has {counted(number + len(forced), 'line')}, but the input has more; "
+                        "--prefixes needs one line for each line of the input"
+                    )
                 found = translator.run(lines, replace(options, prefixes=forced, first_number=number))
                 for line, translation in zip(lines, found, strict=True):
                     for text in _shown(args, number + 1, line, translation):
@@ -113,14 +117,17 @@ def run(args: argparse.Namespace) -> int:
                     number += 1
                     _warn(number, translation)
                 out.flush()
-                tell(number)
+                progress(number)
             if prefixes is not None and (left := sum(1 for _ in prefixes)):
-                raise DataError(f"{args.prefixes}: has {number + left:,} lines, the input has only {number:,}")
+                raise DataError(
+                    f"{args.prefixes}: has {counted(number + left, 'line')}, but the input has only {number:,}; "
+                    "--prefixes needs one line for each line of the input"
+                )
         except KeyboardInterrupt:
             raise KeyboardInterrupt(_how_far(number, total, out)) from None
         except Exception:
             if out.has_begun and out.part is not None:
-                print(f"{counted(number, 'line')} translated before the error: {out.part}", file=sys.stderr)
+                print(f"{counted(number, 'line')} translated before the error are in {out.part}", file=sys.stderr)
             raise
     return 0
 
@@ -138,14 +145,14 @@ def refuse_overwriting(output: str | Path | None, *inputs: str | None) -> None:
     for path in filter(None, inputs):
         try:
             read = os.fstat(sys.stdin.fileno()) if path == "-" else os.stat(path)
-        except OSError:  # there is none
+        except OSError:  # missing: reported when it is read
             continue
         if os.path.samestat(read, written):
-            raise ConfigError(f"--output {output} is a file that is being read; give it another name")
+            raise ConfigError(f"--output {output} would overwrite an input file; name another file")
 
 
 def _count_lines(path: str) -> int | None:
-    """Count the lines of an input; None if they can be read only once, or not at all."""
+    """Count the lines of an input; return None if it can be read only once, or not at all."""
     from heed.text.lines import GZIP, count_lines, reading
 
     try:
@@ -162,13 +169,13 @@ def _count_lines(path: str) -> int | None:
             return None
         with reading(path) as stream:
             return count_lines(iter(lambda: stream.read(_BLOCK_BYTES), b""))
-    except (DataError, OSError):  # reported once the lines before are translated
+    except (DataError, OSError):  # reported later, after the lines before the error are translated
         return None
 
 
 def _how_far(number: int, total: int | None, out: "Output") -> str:
-    """Say after how many lines a translation was stopped, and where they are."""
-    place = f", which are in {out.part}" if out.has_begun and out.part is not None else ""
+    """Return after how many lines a translation was stopped, and the file that holds them."""
+    place = f", saved in {out.part}" if out.has_begun and out.part is not None else ""
     return (
         f"after {number:,} of {counted(total, 'line')}{place}" if total else f"after {counted(number, 'line')}{place}"
     )
@@ -208,19 +215,19 @@ def _warn(number: int, translation: "Translation") -> None:
             file=sys.stderr,
         )
     if not translation.finished:
-        print(f"line {number}: the translation reached its length limit without an end", file=sys.stderr)
+        print(f"line {number}: the translation stopped at its length limit, unfinished", file=sys.stderr)
 
 
 def _chunks(lines: Iterator[str]) -> Iterator[list[str]]:
-    """Whatever has arrived, up to a number of lines: a slow writer gets each line's translation at once."""
-    arrived: queue.Queue[str | BaseException | None] = queue.Queue(maxsize=4 * _AT_ONCE)
+    """Yield the lines that have arrived so far as a chunk, so that a slow writer gets each translation at once."""
+    arrived: queue.Queue[str | BaseException | None] = queue.Queue(maxsize=4 * _LINES_PER_CHUNK)
 
     def read() -> None:
         try:
             for line in lines:
                 arrived.put(line)
             arrived.put(None)
-        except BaseException as error:  # handed to whoever waits for lines
+        except BaseException as error:  # raised again in the thread that takes the lines
             arrived.put(error)
 
     threading.Thread(target=read, daemon=True).start()
@@ -229,7 +236,7 @@ def _chunks(lines: Iterator[str]) -> Iterator[list[str]]:
         item = arrived.get()
         while isinstance(item, str):
             chunk.append(item)
-            if len(chunk) == _AT_ONCE or arrived.empty():
+            if len(chunk) == _LINES_PER_CHUNK or arrived.empty():
                 yield chunk
                 chunk = []
             item = arrived.get()

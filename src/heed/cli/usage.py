@@ -1,4 +1,4 @@
-"""Parse a command line, and say what was probably meant by a wrong one."""
+"""Parse a command line, and suggest a correction for a wrong one."""
 
 import argparse
 import difflib
@@ -13,17 +13,17 @@ _NEGATIVE_NUMBER = re.compile(r"^-\d+$|^-\d*\.\d+$")  # argparse takes these for
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that raises a ConfigError with advice, and never exits because of wrong usage."""
+    """An argument parser that raises a ConfigError with a suggestion, instead of exiting."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, add_help=False, **options)
 
     def add_other_options(self) -> argparse._ArgumentGroup:
-        """Add the options every command has, below its own."""
+        """Add the options that every command has, below its own."""
         other = self.add_argument_group("other options")
         other.add_argument("-h", "--help", action="help", help="show this page")
         other.add_argument(
-            "--debug", action="store_true", default=argparse.SUPPRESS, help="show where an error is from"
+            "--debug", action="store_true", default=argparse.SUPPRESS, help="show the traceback of an error"
         )
         return other
 
@@ -38,7 +38,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise ConfigError(f"{self.prog}: {message}\nsee {self.prog} --help")
 
-    # --- what is wrong ------------------------------------------------------------------------------------
+    # --- diagnosis of wrong usage ---------------------------------------------------------------------------
 
     def _check_words(self, words: Sequence[str]) -> None:
         """Refuse an unknown option before its value is taken for something else; refuse an unknown command."""
@@ -53,7 +53,7 @@ class Parser(argparse.ArgumentParser):
             elif commands is not None:
                 if word not in commands:
                     near = difflib.get_close_matches(word, commands, n=1)
-                    guess = f"did you mean {near[0]}?" if near else f"there are: {', '.join(commands)}"
+                    guess = f"did you mean {near[0]}?" if near else f"choose from {', '.join(commands)}"
                     self.error(f'unknown command "{word}"; {guess}')
                 return  # the rest is for that command
 
@@ -72,9 +72,9 @@ class Parser(argparse.ArgumentParser):
         return f"unknown option {name}" + (f"; did you mean {meant.replace('=', '=...')}?" if near else "")
 
     def _not_expected(self, word: str, words: Sequence[str]) -> str:
-        """What to do with a word that no option asks for."""
+        """Return a message for a word that belongs to no option."""
         if named := [action.dest for action in self._get_positional_actions()]:
-            return f"{word}: not expected here; only {' '.join(named)} comes without an option"
+            return f"{word}: unexpected argument; only {' '.join(named)} is given without an option"
         given = {one.partition("=")[0] for one in words}
         first_group = next(group._group_actions for group in self._action_groups if group._group_actions)
         free = {
@@ -83,7 +83,7 @@ class Parser(argparse.ArgumentParser):
             if (option := action.option_strings[0]) not in given and not option.startswith("--out")
         }
         meant = free.get("FOLDER" if Path(word).is_dir() else "FILE")
-        return f"{word}: not expected here; " + (f"use {meant} {word}" if meant else "it belongs to no option")
+        return f"{word}: unexpected argument; " + (f"use {meant} {word}" if meant else "it belongs to no option")
 
 
 def _is_option(word: str) -> bool:
@@ -91,5 +91,5 @@ def _is_option(word: str) -> bool:
 
 
 def _value(words: Sequence[str]) -> str:
-    """What follows an option, if that is a value."""
+    """Return the word that follows an option, if it is a value."""
     return words[0] if words and not _is_option(words[0]) else ""

@@ -1,1 +1,1 @@
-"""Text files to batches of ids."""
+"""Turn text files into batches of ids."""

@@ -1,4 +1,4 @@
-"""Sentences as a padded tensor."""
+"""Build batches: pairs of sentences as padded tensors of ids."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from torch import Tensor
 from heed.data.store import Ids, PairStore
 from heed.vocabulary import Vocabulary
 
-Gathered = tuple[Ids, NDArray[np.int64]]  # ids of sequences end to end, and their lengths
+Gathered = tuple[Ids, NDArray[np.int64]]  # concatenated ids of sequences, and their lengths
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class Batch:
     src_BS: Tensor
     tgt_in_BT: Tensor
     tgt_out_BT: Tensor
-    n_tokens: int  # target tokens to predict, padding not counted
-    pair_B: Tensor  # each pair's number in the corpus: dropout goes by it
+    n_tokens: int  # target tokens to predict, without padding
+    pair_B: Tensor  # each pair's number in the corpus, which seeds its dropout
     pad: int
 
     @classmethod
@@ -37,7 +37,7 @@ class Batch:
         return Batch(src_BS, tgt_in_BT, tgt_out_BT, self.n_tokens, self.pair_B.to(device), self.pad)
 
     def shares(self, n: int) -> "list[Batch]":
-        """The sentences dealt out in turns, without needless padding; fewer than n shares of fewer than n sentences."""
+        """Deal the pairs out to n shares in turn, each with only the padding it needs; no share is empty."""
         return [self._share(slice(i, None, n)) for i in range(min(n, len(self.src_BS)))]
 
     def _share(self, rows: slice) -> "Batch":
@@ -62,7 +62,7 @@ def make_batch(store: PairStore, indices: Sequence[int] | NDArray[np.integer[Any
     """Return the pairs of a store with these numbers.
 
     Raises:
-        DataError: these pairs' part of the store is damaged.
+        DataError: the blocks of the store with these pairs are damaged.
     """
     return batch_of_arrays(store.source.gather(indices), store.target.gather(indices), indices, vocabulary)
 
@@ -70,7 +70,7 @@ def make_batch(store: PairStore, indices: Sequence[int] | NDArray[np.integer[Any
 def batch_of_arrays(
     source: Gathered, target: Gathered, pairs: Sequence[int] | NDArray[np.integer[Any]], vocabulary: Vocabulary
 ) -> Batch:
-    """Return the pairs with these numbers; each side is ids end to end, with end tokens, and their lengths."""
+    """Return the pairs with these numbers; each side is concatenated ids, with end tokens, and their lengths."""
     src_BS, tgt_out_BT = _padded(*source, vocabulary.pad), _padded(*target, vocabulary.pad)
     return _batch(src_BS, tgt_out_BT, len(target[0]), pairs, vocabulary)
 
@@ -100,12 +100,12 @@ def _batch(
 
 
 def _longest(real_BL: Tensor) -> int:
-    """Positions up to the last that is real in any row; at least one."""
+    """Return the length of the longest row without padding, at least 1."""
     return max(1, int(real_BL.any(0).sum()))
 
 
 def _padded(ids: Ids, lengths: NDArray[np.int64], pad: int) -> Tensor:
-    """Return ids_BL from ids end to end."""
+    """Return ids_BL from concatenated ids."""
     ids_BL = np.full((len(lengths), lengths.max()), pad, dtype=np.int64)
     ids_BL[np.arange(ids_BL.shape[1]) < lengths[:, None]] = ids
     return torch.from_numpy(ids_BL)

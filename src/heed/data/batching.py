@@ -1,7 +1,7 @@
-"""Section 5.1: sentences of similar length together, up to a number of tokens.
+"""Batch sentences of similar length together, up to a number of tokens (section 5.1).
 
-Which sentences make up batch i of epoch e is a pure function of (seed, epoch, index): no state to save, no
-order to replay. What one update sees never depends on how many processes or micro-batches share the work.
+The pairs of batch i of epoch e are a pure function of (seed, epoch, index): there is no state to save and no order to
+replay. The batch of an update never depends on how many processes or micro-batches share the work.
 """
 
 from collections.abc import Iterator
@@ -13,22 +13,22 @@ from numpy.typing import NDArray
 Indices = NDArray[np.integer[Any]]
 Lengths = NDArray[np.integer[Any]]
 
-_AT_ONCE = 1 << 20  # pairs whose lengths are looked at together
+_PAIRS_PER_BLOCK = 1 << 20  # processed together, to bound memory
 
 
 def cut_by_budget(sorted_lengths: Lengths, budget: int) -> NDArray[np.int64]:
-    """Bounds of the fewest runs with `count x longest <= budget`, for lengths in rising order.
+    """Cut lengths in ascending order into the fewest runs with `count x longest <= budget`; return their bounds.
 
-    Run i is `bounds[i] : bounds[i + 1]`. A single sequence over the budget has a run of its own.
+    Run i is `bounds[i] : bounds[i + 1]`. A single sequence over the budget is a run of its own.
     """
     n = len(sorted_lengths)
-    # Sequences of one length stand together: group k is `ends[k - 1] : ends[k]`.
+    # Sequences of equal length are adjacent: group k is `ends[k - 1] : ends[k]`.
     ends = np.flatnonzero(np.append(sorted_lengths[1:] != sorted_lengths[:-1], n > 0)[:n]) + 1
     bounds = [0]
     group_begin = 0
     for length, end in zip(sorted_lengths[ends - 1].tolist(), ends.tolist(), strict=True):
         count = budget // max(1, length)
-        # The run goes on into this group as far as it may at this length, and to the group's begin in any case.
+        # The run extends into this group as far as this length permits, and always up to the group's begin.
         while bounds[-1] + count < end:
             cut = max(bounds[-1] + count, group_begin)
             bounds.append(cut if cut > bounds[-1] else cut + 1)
@@ -39,9 +39,9 @@ def cut_by_budget(sorted_lengths: Lengths, budget: int) -> NDArray[np.int64]:
 
 
 class BatchPlan:
-    """All the batches of every epoch of one corpus.
+    """Plans the batches of every epoch of one corpus.
 
-    Lengths count the end token; pairs with a side of more than `max_length` pieces beside it are left out.
+    Lengths include the end token; pairs with a side of more than `max_length` tokens besides it are left out.
     """
 
     def __init__(
@@ -54,10 +54,10 @@ class BatchPlan:
     ) -> None:
         self.seed = seed
         self._keys = _Keys(max_length + 1)
-        # Two bytes a pair, and nothing else of the corpus: whoever trains on 36 million pairs is thankful.
+        # Keep only two bytes per pair in memory: a corpus may have 36 million pairs.
         self._key = self._keys.of(source_lengths, target_lengths)
         self.n_long = int(np.count_nonzero(self._key == self._keys.long))
-        # Shuffling changes which pairs stand at a length, never how many: the cuts are those of every epoch.
+        # Shuffling changes which pairs have a length, never how many, so all epochs share these bounds.
         in_order = np.sort(self._key, kind="stable")[: len(self._key) - self.n_long]
         self._bounds = cut_by_budget(self._keys.longer[in_order], batch_tokens)
         self._epoch = -1
@@ -65,29 +65,30 @@ class BatchPlan:
         self._batches: Indices = self._order
 
     def __len__(self) -> int:
-        """Batches in an epoch."""
+        """Return the number of batches in an epoch."""
         return len(self._bounds) - 1
 
     def batch(self, epoch: int, index: int) -> Indices:
-        """The pairs of one batch, shortest first."""
+        """Return the pairs of one batch, shortest first."""
         if epoch != self._epoch:
-            self._order = np.empty(0, dtype=np.int32)  # room for the new one
+            self._order = np.empty(0, dtype=np.int32)  # free the memory before the next one is allocated
             self._order, self._batches = self._shuffle(epoch)
             self._epoch = epoch
         i = self._batches[index]
         return self._order[self._bounds[i] : self._bounds[i + 1]]
 
     def micro_batches(self, batch: Indices, tokens: int) -> Iterator[Indices]:
-        """The same pairs in portions of at most so many tokens."""
+        """Yield the pairs of a batch in micro-batches of at most `tokens` tokens."""
         bounds = cut_by_budget(self._keys.longer[self._key[batch]], tokens)
         for begin, end in zip(bounds, bounds[1:], strict=False):
             yield batch[begin:end]
 
     def long_pairs(self, k: int) -> list[int]:
-        """The first k pairs that are left out."""
+        """Return the first k pairs that are left out."""
         found: list[int] = []
-        for begin in range(0, len(self._key) if self.n_long else 0, _AT_ONCE):
-            found += (np.flatnonzero(self._key[begin : begin + _AT_ONCE] == self._keys.long) + begin).tolist()
+        for begin in range(0, len(self._key) if self.n_long else 0, _PAIRS_PER_BLOCK):
+            block = self._key[begin : begin + _PAIRS_PER_BLOCK]
+            found += (np.flatnonzero(block == self._keys.long) + begin).tolist()
             if len(found) >= k:
                 break
         return found[:k]
@@ -97,16 +98,16 @@ class BatchPlan:
         n = len(self._key)
         shuffled: Indices = np.arange(n, dtype=np.int32 if n < 1 << 31 else np.int64)
         random.shuffle(shuffled)
-        # A stable sort of two-byte keys takes linear time; the shuffle breaks ties.
+        # A stable sort of two-byte keys takes linear time, and keeps the shuffled order of equal keys.
         order = np.argsort(self._key[shuffled], kind="stable")[: n - self.n_long]
         return shuffled[order], random.permutation(len(self))
 
 
 class _Keys:
-    """Numbers to sort pairs by: the longer side rules a batch's size, similar other sides spare padding.
+    """Assigns sort keys to pairs: first by the longer side, which sets a batch's size, then by the shorter side.
 
-    A pair with a side over the limit has the last number, `long`. To fit all numbers into two bytes, shorter sides
-    count coarsely where limits are high.
+    A pair with a side over the limit has the last key, `long`. If the limit is high, shorter sides are rounded so that
+    all keys fit into two bytes.
     """
 
     def __init__(self, limit: int) -> None:
@@ -118,15 +119,15 @@ class _Keys:
         groups = (lengths >> self._coarse) + 1
         self.long = numbers
         self._kind: type[np.unsignedinteger[Any]] = np.uint16 if numbers <= 0xFFFF else np.uint32
-        self._first = np.cumsum(groups) - groups  # the first number of each longer side
+        self._first = np.cumsum(groups) - groups  # the first key of each longer side
         self.longer = np.repeat(lengths, groups).astype(np.int32)
 
     def of(self, source_lengths: Lengths, target_lengths: Lengths) -> NDArray[np.unsignedinteger[Any]]:
         keys: NDArray[np.unsignedinteger[Any]] = np.empty(len(source_lengths), dtype=self._kind)
-        for begin in range(0, len(keys), _AT_ONCE):
-            part = slice(begin, begin + _AT_ONCE)
-            longer = np.maximum(source_lengths[part], target_lengths[part])
-            shorter = np.minimum(source_lengths[part], target_lengths[part])
+        for begin in range(0, len(keys), _PAIRS_PER_BLOCK):
+            block = slice(begin, begin + _PAIRS_PER_BLOCK)
+            longer = np.maximum(source_lengths[block], target_lengths[block])
+            shorter = np.minimum(source_lengths[block], target_lengths[block])
             fits = self._first[np.minimum(longer, self._limit)] + (shorter >> self._coarse)
-            keys[part] = np.where(longer <= self._limit, fits, self.long)
+            keys[block] = np.where(longer <= self._limit, fits, self.long)
         return keys

@@ -1,4 +1,4 @@
-"""Two line-aligned files, or one with tabs: pairs of lines. Every complaint carries file and line."""
+"""Read pairs of lines from two line-aligned files, or from one with tabs. Every error names file and line."""
 
 import shlex
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from heed.wording import counted
 
 @dataclass(frozen=True)
 class ParallelText:
-    """Pairs of source and target lines. With no `target`, `source` is a TSV file holding both."""
+    """Pairs of source and target lines. Without `target`, `source` is a TSV file with both."""
 
     source: str
     target: str = ""
@@ -21,13 +21,13 @@ class ParallelText:
     def __post_init__(self) -> None:
         if self.target and self.source.removesuffix(".gz").endswith(".tsv"):
             raise ConfigError(
-                f"{self.source}: a .tsv file holds both languages, so there can be no target file {self.target}; "
-                "leave one of the two out"
+                f"{self.source}: a .tsv file holds both languages, so it cannot have a target file {self.target}; "
+                "drop one of the two"
             )
         if not self.target and not self.source.removesuffix(".gz").endswith(".tsv"):
             raise ConfigError(
-                f"{self.source}: has no translation; give a target file of as many lines (--target), "
-                "or one .tsv file with source, tab, target on each line"
+                f"{self.source}: has no translation; name a target file with as many lines (--target), "
+                "or use one .tsv file with source, tab, target on each line"
             )
 
     @property
@@ -35,7 +35,7 @@ class ParallelText:
         return f"{self.source} and {self.target}" if self.target else self.source
 
     def count(self) -> int:
-        """How many pairs there are.
+        """Return the number of pairs.
 
         Raises:
             DataError: the files are empty or have different numbers of lines.
@@ -48,7 +48,7 @@ class ParallelText:
             (source, n_source), (target, n_target) = counts
             raise DataError(
                 f"{source} has {counted(n_source, 'line')}, but {target} has {n_target:,}; line n of one must be the "
-                "translation of line n of the other. If these are the right files, this finds where they drift apart: "
+                "translation of line n of the other. If these are the right files, find where they diverge with: "
                 + shlex.join(["heed", "doctor", "--source", source, "--target", target])
             )
         return counts[0][1]
@@ -61,7 +61,7 @@ class ParallelText:
             yield self.columns(line, number)
 
     def columns(self, line: str, number: int) -> tuple[str, str]:
-        """Both sides of a TSV file's line."""
+        """Return both sides of a line of a TSV file; both are empty for a blank line."""
         columns = line.split("\t")
         if len(columns) != 2 and line.strip():
             raise DataError(
@@ -71,7 +71,7 @@ class ParallelText:
 
 
 def evenly_spaced_lines(text: ParallelText, n_pairs: int, at_most: int) -> Iterator[str]:
-    """Lines of both languages to learn a vocabulary from: all of them, or every k-th when there are more."""
+    """Yield lines of both languages to learn a vocabulary from: all, or every k-th if there are more than `at_most`."""
     every = -(-n_pairs // at_most)
     for source, target in islice(text, 0, None, every):
         yield source
@@ -79,13 +79,13 @@ def evenly_spaced_lines(text: ParallelText, n_pairs: int, at_most: int) -> Itera
 
 
 def overlap(train: ParallelText, pairs: list[tuple[str, str]]) -> int:
-    """How many of these (validation) pairs stand in the training text too, letter for letter."""
+    """Count the (validation) pairs that are in the training text as well, letter for letter."""
     shared = set(pairs).intersection(train)
     return sum(pair in shared for pair in pairs)
 
 
 def _count_lines(path: str) -> int:
     if path == "-" or Path(path).is_fifo():
-        raise DataError(f"{path}: can be read only once, and training needs its text again; put it into a file")
+        raise DataError(f"{path}: a pipe can be read only once, but a corpus is read several times; save it to a file")
     with reading(path) as stream:
         return count_lines(iter(lambda: stream.read(1 << 20), b""))

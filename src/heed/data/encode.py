@@ -1,4 +1,4 @@
-"""A block of a parallel text, as bytes, to arrays of ids. Light: processes that do nothing else import this."""
+"""Encode blocks of a parallel text from bytes to arrays of ids. Workers import this module, so it must load fast."""
 
 from dataclasses import dataclass
 from io import BytesIO
@@ -11,17 +11,17 @@ from heed.text.lines import decode_lines
 from heed.text.tokenizer import Tokenizer
 from heed.text.words import LineEncoder
 
-LENGTH = np.dtype("<i4")
+LENGTH_DTYPE = np.dtype("<i4")
 
 
 def id_type(vocabulary: int) -> "np.dtype[np.uint16] | np.dtype[np.int32]":
-    """The smallest type that has room for every id."""
+    """Return the smallest type that can hold every id."""
     return np.dtype("<u2") if vocabulary <= 1 << 16 else np.dtype("<i4")
 
 
 @dataclass(frozen=True)
 class Block:
-    """The same lines of both files, as they stand there; of a TSV file all is in `source`."""
+    """The same lines of both files, as raw bytes; those of a TSV file are all in `source`."""
 
     first_line: int
     n_lines: int
@@ -31,13 +31,13 @@ class Block:
 
 @dataclass(frozen=True)
 class Encoded:
-    """The pairs of a block, blank ones apart: ids end to end with an end token each, as raw bytes."""
+    """The encoded pairs of a block without blank ones: concatenated ids with end tokens, as raw bytes."""
 
     source_ids: bytes
     source_lengths: bytes
     target_ids: bytes
     target_lengths: bytes
-    blank: bytes  # which lines of the block were left out, counted from 0
+    blank: bytes  # the lines of the block that were left out, counted from 0
 
     def parts(self) -> tuple[bytes, ...]:
         return self.source_ids, self.source_lengths, self.target_ids, self.target_lengths, self.blank
@@ -50,9 +50,10 @@ class BlockEncoder:
         self._id_type = id_type(len(tokenizer))
 
     def encode(self, block: Block) -> Encoded:
-        """
+        """Encode a block, and leave out pairs with a blank side.
+
         Raises:
-            DataError: a line is not UTF-8, or has other than two columns.
+            DataError: a line is not UTF-8, or does not have two columns.
         """
         if self._text.target:
             source = _decode(block.source, self._text.source, block.first_line)
@@ -64,13 +65,13 @@ class BlockEncoder:
         return Encoded(
             *self._kept(source_ids, source_lengths, keep),
             *self._kept(target_ids, target_lengths, keep),
-            np.flatnonzero(~keep).astype(LENGTH).tobytes(),
+            np.flatnonzero(~keep).astype(LENGTH_DTYPE).tobytes(),
         )
 
     def _kept(self, ids: NDArray[np.int32], lengths: NDArray[np.int32], keep: NDArray[np.bool_]) -> tuple[bytes, bytes]:
         if not keep.all():
             ids, lengths = ids[np.repeat(keep, lengths)], lengths[keep]
-        return ids.astype(self._id_type).tobytes(), lengths.astype(LENGTH).tobytes()
+        return ids.astype(self._id_type).tobytes(), lengths.astype(LENGTH_DTYPE).tobytes()
 
     def _columns(self, block: Block) -> tuple[str, str]:
         lines = _decode(block.source, self._text.source, block.first_line).split("\n")[:-1]
@@ -80,13 +81,13 @@ class BlockEncoder:
 
 
 def _decode(content: bytes, name: str, first_line: int) -> str:
-    """Lines as one text, each ended by a line feed."""
+    """Decode lines to one text, in which every line ends with a line feed."""
     if first_line == 1:
         content = content.removeprefix(b"\xef\xbb\xbf")  # a byte-order mark is not text
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError:
-        for _ in decode_lines(BytesIO(content), name, first_line):  # says which line
+        for _ in decode_lines(BytesIO(content), name, first_line):  # raises an error that names the line
             pass
         raise
     return text if text.endswith("\n") else text + "\n"

@@ -1,7 +1,7 @@
-"""Text files to a `PairStore`, in parallel, in memory that does not grow with the text.
+"""Encode text files into a `PairStore`, in parallel, with memory that does not grow with the text.
 
-This process reads blocks of lines of both files in step, hands each to a worker process, and writes what comes back
-in the order of the text: the store is the same whatever the number of workers. It appears whole or not at all.
+This process reads the same lines of both files block by block, sends each block to a worker, and writes the results in
+the order of the text, so the store does not depend on the number of workers. It appears only when it is complete.
 """
 
 import hashlib
@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from heed.data.corpus import ParallelText
-from heed.data.encode import LENGTH, Block, BlockEncoder, Encoded
-from heed.data.store import NUMBER, PairStore, StoreWriter, TextFile
+from heed.data.encode import LENGTH_DTYPE, Block, BlockEncoder, Encoded
+from heed.data.store import NUMBER_DTYPE, PairStore, StoreWriter, TextFile
 from heed.data.worker import Worker
 from heed.durable import new_locked_folder
 from heed.errors import DataError
@@ -29,10 +29,10 @@ from heed.lock import NAME as LOCK
 from heed.text.lines import reading, text_bytes
 from heed.text.tokenizer import Tokenizer
 
-_LINES_AT_ONCE = 128
+_LINES_PER_READ = 128
 _BLOCK_LINES = 2_048
 _BLOCK_BYTES = 1 << 20
-_SMALL = 8  # so many blocks are encoded before a worker would have started
+_MIN_BLOCKS_FOR_WORKERS = 8  # fewer are encoded here before a worker has started
 
 
 def prepare(
@@ -44,17 +44,17 @@ def prepare(
     progress: Callable[[int], None] | None = None,
     learnt: Mapping[str, Any] = MappingProxyType({}),
 ) -> PairStore:
-    """Encode a parallel text into a new folder, which replaces one that stands there.
+    """Encode a parallel text into a new folder, which replaces an existing one.
 
-    `progress` is told how many lines are done; `learnt` is noted as the way the vocabulary came about. Pairs of any
-    length are kept, those with a blank side are left out and listed.
+    `progress` is called with the number of lines done. `learnt`, the settings the vocabulary was learnt with, goes into
+    the manifest. Pairs of any length are kept; those with a blank side are left out and listed.
 
     Raises:
         DataError: the files cannot be read, are empty, or have different numbers of lines; a line is not UTF-8;
             another process is preparing the same folder.
     """
     if any(path == "-" or Path(path).is_fifo() for path in (text.source, text.target) if path):
-        text.count()  # refuses what can be read only once
+        text.count()  # raises the error for pipes
     files = [_ReadFile(path) for path in (text.source, text.target) if path]
     with (
         new_locked_folder(folder, replacing=True) as (new, lock),
@@ -64,8 +64,8 @@ def prepare(
     ):
         done = 0
         for block, found in encoded:
-            numbers = np.arange(block.first_line, block.first_line + block.n_lines, dtype=NUMBER)
-            blank = np.frombuffer(found.blank, dtype=LENGTH)
+            numbers = np.arange(block.first_line, block.first_line + block.n_lines, dtype=NUMBER_DTYPE)
+            blank = np.frombuffer(found.blank, dtype=LENGTH_DTYPE)
             writer.add(
                 (found.source_ids, found.source_lengths),
                 (found.target_ids, found.target_lengths),
@@ -76,7 +76,7 @@ def prepare(
             if progress is not None:
                 progress(done)
         if done == 0:
-            text.count()  # says which file is empty
+            text.count()  # raises an error that names the empty file
         writer.finish([file.as_read() for file in files], learnt)
         (new / LOCK).unlink()
     lock.release()
@@ -84,19 +84,19 @@ def prepare(
 
 
 def available_cores() -> int:
-    """The cores this process may use."""
+    """Return the number of cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-# --- encoding, here or elsewhere --------------------------------------------------------------------------------
+# --- encoding, in this process or in workers --------------------------------------------------------------------
 
 
 def _encoded(
     text: ParallelText, tokenizer: Tokenizer, blocks: Iterator[Block], processes: int
 ) -> Generator[tuple[Block, Encoded], None, None]:
-    """Blocks with what became of them, in order."""
-    first = list(islice(blocks, _SMALL))
-    if processes == 1 or len(first) < _SMALL:
+    """Yield each block with its encoding, in order."""
+    first = list(islice(blocks, _MIN_BLOCKS_FOR_WORKERS))
+    if processes == 1 or len(first) < _MIN_BLOCKS_FOR_WORKERS:
         encoder = BlockEncoder(text, tokenizer)
         yield from ((block, encoder.encode(block)) for block in chain(first, blocks))
         return
@@ -113,7 +113,7 @@ def _encoded(
 
 @contextmanager
 def _workers(text: ParallelText, tokenizer: Tokenizer, processes: int) -> Iterator[Callable[[Block], Future[Encoded]]]:
-    """So many processes, each with a thread here that waits for it; however this ends, they end too."""
+    """Start workers, each with a thread that waits for it, and end them with the `with` block, even on an error."""
     idle: SimpleQueue[Worker] = SimpleQueue()
 
     def encode(block: Block) -> Encoded:
@@ -133,7 +133,7 @@ def _workers(text: ParallelText, tokenizer: Tokenizer, processes: int) -> Iterat
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
         for worker in workers:
-            worker.kill()  # whoever waits for it goes on
+            worker.kill()  # unblocks the thread that waits for it
         threads.shutdown()
         for worker in workers:
             worker.close()
@@ -143,7 +143,7 @@ def _workers(text: ParallelText, tokenizer: Tokenizer, processes: int) -> Iterat
 
 
 class _ReadFile(io.RawIOBase):
-    """A text file that takes the checksum of its bytes, compressed or not, while it is read."""
+    """A text file that computes the checksum of its raw bytes while it is read."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -151,20 +151,20 @@ class _ReadFile(io.RawIOBase):
         self._file: io.FileIO | None = None
         self._stat: os.stat_result | None = None
 
-    def portions(self) -> Generator[list[bytes], None, None]:
-        """Its lines, some at a time."""
-        with reading(self._path), open(self._path, "rb", buffering=0) as self._file:  # for the former's complaints
+    def chunks(self) -> Generator[list[bytes], None, None]:
+        """Yield the lines of the file in lists."""
+        with reading(self._path), open(self._path, "rb", buffering=0) as self._file:  # `reading` for its error messages
             self._stat = os.fstat(self._file.fileno())
             stream = text_bytes(io.BufferedReader(self, 1 << 20), self._path)
-            while lines := list(islice(stream, _LINES_AT_ONCE)):
+            while lines := list(islice(stream, _LINES_PER_READ)):
                 yield lines
             now = os.fstat(self._file.fileno())
             if (now.st_size, now.st_mtime_ns) != (self._stat.st_size, self._stat.st_mtime_ns):
-                raise DataError(f"{self._path}: changed while it was read; prepare again when it is finished")
+                raise DataError(f"{self._path}: changed while it was read; run it again when the file is complete")
 
     def as_read(self) -> TextFile:
         assert self._stat is not None
-        name = os.fsencode(self._path).decode("utf-8", "backslashreplace")  # JSON takes nothing else
+        name = os.fsencode(self._path).decode("utf-8", "backslashreplace")  # JSON must be UTF-8
         return TextFile(name, self._stat.st_size, self._stat.st_mtime_ns, self._sum.hexdigest())
 
     def readable(self) -> bool:
@@ -178,10 +178,10 @@ class _ReadFile(io.RawIOBase):
 
 
 def _blocks(text: ParallelText, files: list[_ReadFile]) -> Generator[Block, None, None]:
-    """The lines of all files in step."""
+    """Yield blocks with the same lines of all files."""
     first_line = 1
     with ExitStack() as stack:
-        readers = [stack.enter_context(closing(file.portions())) for file in files]
+        readers = [stack.enter_context(closing(file.chunks())) for file in files]
         while sides := _next_lines(text, readers):
             source, target = (b"".join(side) for side in (*sides, [])[:2])
             yield Block(first_line, len(sides[0]), source, target)
@@ -189,17 +189,17 @@ def _blocks(text: ParallelText, files: list[_ReadFile]) -> Generator[Block, None
 
 
 def _next_lines(text: ParallelText, readers: Sequence[Iterator[list[bytes]]]) -> list[list[bytes]]:
-    """As many lines of each file as make a block; nothing when all are at their end."""
+    """Read the lines of each file that make up a block; return nothing at the end of all files."""
     sides: list[list[bytes]] = [[] for _ in readers]
     n_bytes = 0
     while len(sides[0]) < _BLOCK_LINES and n_bytes < _BLOCK_BYTES:
-        portions = [next(reader, []) for reader in readers]
-        if len({len(portion) for portion in portions}) > 1:
-            text.count()  # says how many lines each has
-            raise DataError(f"{text.name}: changed while they were read; prepare again when they are finished")
-        for side, portion in zip(sides, portions, strict=True):
-            side += portion
-            n_bytes += sum(map(len, portion))
-        if not portions[0]:
+        chunks = [next(reader, []) for reader in readers]
+        if len({len(chunk) for chunk in chunks}) > 1:
+            text.count()  # raises an error that names the number of lines of each
+            raise DataError(f"{text.name}: changed while they were read; run it again when the files are complete")
+        for side, chunk in zip(sides, chunks, strict=True):
+            side += chunk
+            n_bytes += sum(map(len, chunk))
+        if not chunks[0]:
             break
     return sides if sides[0] else []

@@ -1,7 +1,7 @@
-"""A prepared corpus: a folder of flat arrays, mapped into memory, and a manifest with checksums of every block.
+"""Store a prepared corpus: a folder of memory-mapped flat arrays, and a manifest with a checksum of every block.
 
-Nothing of it is read before it is needed, and nothing is handed out unchecked: a block of ids is verified before the
-first sentence in it is used, the small arrays when they are first asked for.
+Nothing is read before it is needed, and nothing is used unverified: a block of ids is verified before its first use,
+the small arrays as a whole when they are first used.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from heed.data.encode import LENGTH, id_type
+from heed.data.encode import LENGTH_DTYPE, id_type
 from heed.durable import (
     MANIFEST,
     checksum,
@@ -32,13 +32,13 @@ from heed.errors import CheckpointError, DamageError, DataError
 from heed.text.tokenizer import Tokenizer
 
 FORMAT = 1
-BLOCK = 1 << 18  # bytes to a checksum
+BLOCK_BYTES = 1 << 18  # each block has a checksum
 TOKENIZER = "tokenizer.model"
-NUMBER = np.dtype("<i8")
+NUMBER_DTYPE = np.dtype("<i8")
 
 _SIDES = ("source", "target")
 _ID_TYPES = ("<u2", "<i4")
-_CHECKED_AT_ONCE = 1 << 20  # numbers
+_NUMBERS_PER_CHECK = 1 << 20
 _ARRAYS = (*(f"{side}.{what}" for side in _SIDES for what in ("ids", "lengths", "starts")), "lines", "blank_lines")
 
 Ids = NDArray[np.uint16] | NDArray[np.int32]
@@ -46,7 +46,7 @@ Ids = NDArray[np.uint16] | NDArray[np.int32]
 
 @dataclass(frozen=True)
 class TextFile:
-    """A text file as it was when it was read."""
+    """The state of a text file when it was read."""
 
     path: str
     size: int
@@ -54,14 +54,14 @@ class TextFile:
     sha256: str
 
     def has_changed(self) -> bool:
-        """Whether another text stands at its place now. Clocks are not trusted: only the content counts in the end."""
+        """Return whether the file has other content now. If size or time differ, its checksum decides."""
         try:
             now = os.stat(self.path)
             if (now.st_size, now.st_mtime_ns) == (self.size, self.mtime_ns):
                 return False
             with open_file(Path(self.path)) as file:
                 return now.st_size != self.size or hashlib.file_digest(file, "sha256").hexdigest() != self.sha256
-        except (OSError, ValueError):  # not there, or not to be read: not needed either
+        except (OSError, ValueError):  # missing or unreadable: the store works without it
             return False
 
 
@@ -69,7 +69,7 @@ class TextFile:
 
 
 class StoredArray:
-    """One file of a store, mapped; its blocks are verified at most once each."""
+    """One memory-mapped file of a store, whose blocks are verified before their first use."""
 
     def __init__(self, path: Path, kind: "np.dtype[Any]", size: int, sums: list[str]) -> None:
         self.path = path
@@ -80,8 +80,8 @@ class StoredArray:
             found = path.stat().st_size
             if found != size:
                 raise _damaged(path, f"{found:,} bytes instead of {size:,}")
-            if size % kind.itemsize or len(sums) != -(-size // BLOCK):
-                raise _damaged(path, f"{size:,} bytes and {len(sums):,} checksums do not go together")
+            if size % kind.itemsize or len(sums) != -(-size // BLOCK_BYTES):
+                raise _damaged(path, f"{size:,} bytes do not match {len(sums):,} checksums")
             mapped = np.memmap(path, dtype=kind, mode="r") if size else np.empty(0, dtype=kind)
         except OSError as error:
             raise _damaged(path, error.strerror or str(error)) from None
@@ -89,17 +89,17 @@ class StoredArray:
 
     @property
     def array(self) -> NDArray[Any]:
-        """All of it, verified."""
+        """Return the whole array, verified."""
         if not self._whole:
             self.verify()
         return self.raw
 
     def check(self, begins: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
-        """Verify the blocks with the elements `begins[i] : ends[i]`, where that has not been done."""
+        """Verify the blocks with the elements `begins[i] : ends[i]`, unless they have been verified before."""
         if self._whole or not len(begins):
             return
         size = self.raw.itemsize
-        first, last = begins * size // BLOCK, (ends * size - 1) // BLOCK
+        first, last = begins * size // BLOCK_BYTES, (ends * size - 1) // BLOCK_BYTES
         if self._verified[first].all() and self._verified[last].all() and (last - first).max() <= 1:
             return
         wanted = np.zeros(len(self._verified) + 1, dtype=np.int64)
@@ -108,18 +108,19 @@ class StoredArray:
         self._verify(np.flatnonzero((np.cumsum(wanted[:-1]) > 0) & ~self._verified))
 
     def verify(self) -> None:
-        """Check every byte, again if need be."""
+        """Verify every byte, even of blocks that have been verified before."""
         self._verify(np.arange(len(self._sums)))
 
     def _verify(self, blocks: NDArray[np.int64]) -> None:
-        # Read, not mapped: what is only checked does not stay with the process.
+        # Read instead of mapping, so that verified pages do not count as this process's memory.
         try:
             with open_file(self.path) as file:
                 for block in blocks.tolist():
-                    content = os.pread(file.fileno(), BLOCK, block * BLOCK)
+                    content = os.pread(file.fileno(), BLOCK_BYTES, block * BLOCK_BYTES)
                     if checksum(content) != self._sums[block]:
                         raise _damaged(
-                            self.path, f"bytes {block * BLOCK:,} to {block * BLOCK + len(content):,} have changed"
+                            self.path,
+                            f"bytes {block * BLOCK_BYTES:,} to {block * BLOCK_BYTES + len(content):,} have changed",
                         )
         except OSError as error:
             raise _damaged(self.path, error.strerror or str(error)) from None
@@ -128,7 +129,7 @@ class StoredArray:
 
 
 class Sequences:
-    """Many id sequences end to end; sequence i is `ids[starts[i] : starts[i + 1]]`, end token included."""
+    """Concatenated sequences of ids; sequence i is `ids[starts[i] : starts[i + 1]]`, with its end token."""
 
     def __init__(
         self, ids: StoredArray, lengths: StoredArray, starts: StoredArray, vocabulary: Callable[[], int]
@@ -143,7 +144,7 @@ class Sequences:
 
     @property
     def ids(self) -> Ids:
-        """All the ids, unverified."""
+        """Return all ids, unverified."""
         return self._ids.raw
 
     @property
@@ -156,18 +157,18 @@ class Sequences:
 
     @cached_property
     def _checked(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Lengths and starts that agree: whoever follows them stays within the ids."""
+        """Return lengths and starts, checked to be consistent, so that no index is outside the ids."""
         lengths, starts = self._lengths.array, self._starts.array
         if len(starts) != len(lengths) + 1 or starts[0] != 0 or starts[-1] != len(self.ids):
             raise _damaged(self._starts.path, "it does not cover the ids")
-        for begin in range(0, len(lengths), _CHECKED_AT_ONCE):
-            some = lengths[begin : begin + _CHECKED_AT_ONCE]
-            if some.min() < 1 or np.any(np.diff(starts[begin : begin + len(some) + 1]) != some):
-                raise _damaged(self._starts.path, f"it does not agree with {self._lengths.path.name}")
+        for begin in range(0, len(lengths), _NUMBERS_PER_CHECK):
+            block = lengths[begin : begin + _NUMBERS_PER_CHECK]
+            if block.min() < 1 or np.any(np.diff(starts[begin : begin + len(block) + 1]) != block):
+                raise _damaged(self._starts.path, f"it does not match {self._lengths.path.name}")
         return lengths, starts
 
     def gather(self, indices: Sequence[int] | NDArray[np.integer[Any]]) -> tuple[Ids, NDArray[np.int64]]:
-        """The ids of some sequences end to end, and their lengths."""
+        """Return the concatenated ids of some sequences, and their lengths."""
         begins, ends = self.starts[indices], self.starts[np.asarray(indices) + 1]
         self._ids.check(begins, ends)
         lengths = ends - begins
@@ -175,15 +176,15 @@ class Sequences:
         positions += np.arange(len(positions))
         ids = self.ids[positions]
         if len(ids) and (ids.max() >= self._vocabulary() or ids.min() < 0):
-            raise _damaged(self._ids.path, f"an id beyond the vocabulary of {self._vocabulary():,}")
+            raise _damaged(self._ids.path, f"an id is outside the vocabulary of {self._vocabulary():,}")
         return ids, lengths
 
 
 class PairStore:
-    """Encoded pairs, and an account of those left out because a side is blank.
+    """Encoded pairs, and the line numbers of those left out because a side is blank.
 
-    `lines[i]` is the line number in the files that pair i comes from; `checksum` is the same for the same pairs in
-    the same order and vocabulary only; `learnt` says how the vocabulary came about, as far as known.
+    `lines[i]` is the line number of pair i in the text files. `checksum` identifies the pairs, their order and the
+    vocabulary. `learnt` holds the settings the vocabulary was learnt with, as far as known.
     """
 
     def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
@@ -193,18 +194,18 @@ class PairStore:
         self.learnt: dict[str, Any] = manifest["learnt"]
         self.texts = tuple(TextFile(**text) for text in manifest["texts"])
         if not all(isinstance(text.path, str) for text in self.texts):
-            raise ValueError("a text without a name")
+            raise ValueError("a text has no name")
         if manifest["id_type"] not in _ID_TYPES:
             raise ValueError(f"ids of type {manifest['id_type']!r}")
         self._arrays = {}
         for name in _ARRAYS:
             ids, lengths = name.endswith(".ids"), name.endswith(".lengths")
-            kind = np.dtype(manifest["id_type"]) if ids else LENGTH if lengths else NUMBER
+            kind = np.dtype(manifest["id_type"]) if ids else LENGTH_DTYPE if lengths else NUMBER_DTYPE
             file = manifest["files"][name]
             self._arrays[name] = StoredArray(folder / name, kind, file["size"], file["blocks"])
         self.source, self.target = (self._sequences(side) for side in _SIDES)
         if not len(self.source) == len(self.target) == len(self._arrays["lines"].raw):
-            raise ValueError("two sides of different lengths")
+            raise ValueError("the two sides differ in length")
 
     def _sequences(self, side: str) -> Sequences:
         ids, lengths, starts = (self._arrays[f"{side}.{what}"] for what in ("ids", "lengths", "starts"))
@@ -212,15 +213,16 @@ class PairStore:
 
     @classmethod
     def open(cls, folder: Path) -> "PairStore":
-        """
+        """Open a store.
+
         Raises:
-            DataError: the folder is not a store, is of another format, or a file of it is missing or damaged.
+            DataError: the folder is not a store, has another format, or one of its files is missing or damaged.
         """
         manifest = _read_manifest(folder)
         try:
             store = cls(folder, manifest)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise _damaged(folder / MANIFEST, f"it describes no corpus: {error}") from None
+            raise _damaged(folder / MANIFEST, f"it does not describe a corpus: {error}") from None
         try:
             model = read_file(folder / TOKENIZER)
         except OSError as error:
@@ -245,25 +247,25 @@ class PairStore:
         return Tokenizer.load(self.folder / TOKENIZER)
 
     def verify(self) -> None:
-        """Check every byte.
+        """Verify every byte.
 
         Raises:
-            DataError: one of them has changed.
+            DataError: a file is damaged.
         """
         for array in self._arrays.values():
             array.verify()
 
     def changed_texts(self) -> list[str]:
-        """The text files that are no longer what the store was made from; one that is gone has not changed."""
+        """Return the text files that have changed since the store was made; a missing file does not count."""
         return [text.path for text in self.texts if text.has_changed()]
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
-        raise DataError(f"{folder}: no such folder; give one made by `heed prepare`")
+        raise DataError(f"{folder}: no such folder; name one made by `heed prepare`")
     if not (folder / MANIFEST).exists():
         raise DataError(
-            f"{folder}: not a prepared corpus, there is no {MANIFEST} in it; make one with: "
+            f"{folder}: not a prepared corpus (it has no {MANIFEST}); make one with: "
             f"heed prepare --source FILE --target FILE --out {folder}"
         )
     try:
@@ -279,10 +281,10 @@ def _damaged(path: Path, how: str) -> DataError:
 
 
 def _again(folder: Path) -> str:
-    of_run = folder.parent / TOKENIZER  # a run's own corpus has the run's vocabulary
+    of_run = folder.parent / TOKENIZER  # a corpus inside a run folder uses the run's vocabulary
     vocabulary = f" --tokenizer {of_run}" if of_run.exists() else ""
     return (
-        f"delete the folder {folder} and make it again from the text: "
+        f"delete the folder {folder}, and make it again from the text: "
         f"heed prepare --source FILE --target FILE{vocabulary} --out {folder}"
     )
 
@@ -291,11 +293,11 @@ def _again(folder: Path) -> str:
 
 
 class _ArrayWriter:
-    """A file and the checksums of its blocks, as it grows."""
+    """Writes a file, and computes the checksums of its blocks."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file: BinaryIO = open(path, "wb", buffering=BLOCK)
+        self._file: BinaryIO = open(path, "wb", buffering=BLOCK_BYTES)
         self._block = hashlib.sha256()
         self.size = 0
         self.sums: list[str] = []
@@ -305,15 +307,15 @@ class _ArrayWriter:
             self._file.write(content)
         rest = memoryview(content)
         while len(rest):
-            part = rest[: BLOCK - self.size % BLOCK]
+            part = rest[: BLOCK_BYTES - self.size % BLOCK_BYTES]
             self._block.update(part)
             self.size += len(part)
-            if self.size % BLOCK == 0:
+            if self.size % BLOCK_BYTES == 0:
                 self._end_block()
             rest = rest[len(part) :]
 
     def finish(self) -> dict[str, Any]:
-        if self.size % BLOCK:
+        if self.size % BLOCK_BYTES:
             self._end_block()
         with self._named_errors():
             self._file.flush()
@@ -321,12 +323,12 @@ class _ArrayWriter:
         return {"size": self.size, "blocks": self.sums}
 
     def close(self) -> None:
-        with suppress(OSError):  # of a full disk was told before
+        with suppress(OSError):  # a full disk has been reported before
             self._file.close()
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
-        """A full disk should say which file it could not take."""
+        """Add the file's name to errors such as a full disk."""
         try:
             yield
         except OSError as error:
@@ -338,7 +340,7 @@ class _ArrayWriter:
 
 
 class StoreWriter:
-    """Fills the new folder of a store, a portion of pairs at a time."""
+    """Writes the files of a store into a new folder, block by block."""
 
     def __init__(self, folder: Path, tokenizer: Tokenizer) -> None:
         self._folder, self._tokenizer = folder, tokenizer
@@ -346,7 +348,7 @@ class StoreWriter:
         self._files = {name: _ArrayWriter(folder / name) for name in _ARRAYS}
         self._ends = dict.fromkeys(_SIDES, 0)
         for side in _SIDES:
-            self._files[f"{side}.starts"].write(np.zeros(1, dtype=NUMBER).tobytes())
+            self._files[f"{side}.starts"].write(np.zeros(1, dtype=NUMBER_DTYPE).tobytes())
 
     def __enter__(self) -> "StoreWriter":
         return self
@@ -358,9 +360,9 @@ class StoreWriter:
             file.close()
 
     def add(self, source: tuple[bytes, bytes], target: tuple[bytes, bytes], lines: bytes, blank_lines: bytes) -> None:
-        """Ids and lengths of each side, and line numbers."""
+        """Append pairs: ids and lengths of each side, and line numbers."""
         for side, (ids, lengths) in zip(_SIDES, (source, target), strict=True):
-            ends = self._ends[side] + np.cumsum(np.frombuffer(lengths, dtype=LENGTH), dtype=NUMBER)
+            ends = self._ends[side] + np.cumsum(np.frombuffer(lengths, dtype=LENGTH_DTYPE), dtype=NUMBER_DTYPE)
             if len(ends):
                 self._ends[side] = int(ends[-1])
             for what, content in (("ids", ids), ("lengths", lengths), ("starts", ends.tobytes())):
@@ -369,7 +371,7 @@ class StoreWriter:
         self._files["blank_lines"].write(blank_lines)
 
     def finish(self, texts: Sequence[TextFile], learnt: Mapping[str, Any]) -> None:
-        """All but the renaming of the folder."""
+        """Complete the files and write the manifest; the caller renames the folder."""
         files = {name: file.finish() for name, file in self._files.items()}
         tokenizer = write_through(self._folder / TOKENIZER, [self._tokenizer.model])
         corpus = [tokenizer, *(files[f"{side}.{what}"] for side in _SIDES for what in ("ids", "lengths"))]

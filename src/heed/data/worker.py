@@ -1,9 +1,9 @@
-"""A process that encodes blocks of text until its input ends; `prepare` starts it and talks to it over two pipes.
+"""Encode blocks of text in a worker, a process that `prepare` starts and talks to over two pipes.
 
-A message is a word and up to five byte strings. The first to come is the task: the names of the text files and the
-tokenizer. Each further one is a block, and is answered with the encoded block, or with what is wrong with it.
+A message is a word and up to five byte strings. The first message is the task: the names of the text files and the
+tokenizer. Each further message is a block; the answer is the encoded block or an error.
 
-There is nothing to tidy up: when the other end of either pipe is gone, so is this process.
+A worker ends as soon as the other end of either pipe is closed, so it needs no cleaning up.
 """
 
 import os
@@ -31,9 +31,10 @@ def send(pipe: IO[bytes], word: bytes, *parts: bytes) -> None:
 
 
 def receive(pipe: IO[bytes]) -> list[bytes]:
-    """
+    """Read a message.
+
     Raises:
-        EOFError: the other end is gone.
+        EOFError: the other end of the pipe is closed.
     """
     sizes = _SIZES.unpack(_exactly(pipe, _SIZES.size))
     return [_exactly(pipe, size) for size in sizes]
@@ -47,16 +48,16 @@ def _exactly(pipe: IO[bytes], size: int) -> bytes:
 
 
 class Worker:
-    """Such a process, seen from the one that started it."""
+    """A worker, as seen by the process that starts it."""
 
     def __init__(self, text: ParallelText, tokenizer: Tokenizer) -> None:
-        # The same modules as here, whatever lies in the working folder (-P).
+        # Import the same modules as this process, whatever is in the working folder (-P).
         script = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import main; main()"
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", script],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            process_group=0,  # apart from the terminal's: Ctrl-C is for the parent, whose end ends this one too
+            process_group=0,  # keeps Ctrl-C from the worker, which ends with its parent
             env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
         )
         self._task: tuple[bytes, ...] = (os.fsencode(text.source), os.fsencode(text.target), tokenizer.model)
@@ -66,13 +67,14 @@ class Worker:
         return self._process.pid
 
     def encode(self, block: Block) -> Encoded:
-        """
+        """Encode a block in the worker.
+
         Raises:
-            DataError: what is wrong with the block, or that the process died.
+            DataError: a line of the block is wrong, or the worker died.
         """
         assert self._process.stdin is not None and self._process.stdout is not None
         try:
-            if self._task:  # not before, so that several can start at once
+            if self._task:  # sent only now, so that several workers can start at the same time
                 send(self._process.stdin, b"task", *self._task)
                 self._task = ()
             numbers = _NUMBERS.pack(block.first_line, block.n_lines)
@@ -82,8 +84,8 @@ class Worker:
             code = self._process.wait()
             how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
             raise DataError(
-                f"a process that encodes text {how}, at lines {block.first_line:,} to "
-                f"{block.first_line + block.n_lines - 1:,}; if memory is short, prepare with --processes 1"
+                f"a worker that encodes text {how}, at lines {block.first_line:,} to "
+                f"{block.first_line + block.n_lines - 1:,}; if memory is short, run heed prepare with --processes 1"
             ) from None
         if word == b"error":
             raise DataError(os.fsdecode(answer[0]))
@@ -93,10 +95,10 @@ class Worker:
         self._process.kill()
 
     def close(self) -> None:
-        """After `kill`: wait until nothing is left of it."""
+        """Wait for the end of a killed worker, and close its pipes."""
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
-            with suppress(BrokenPipeError):  # there was something left to say
+            with suppress(BrokenPipeError):  # unsent bytes were left in the buffer
                 if pipe is not None:
                     pipe.close()
 

@@ -1,1 +1,1 @@
-"""What `heed demo` trains on: an English-German corpus made by a grammar."""
+"""Make the corpus of `heed demo`: English-German sentences from a grammar."""

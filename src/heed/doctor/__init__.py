@@ -1,7 +1,7 @@
-"""A parallel corpus examined before training: what is wrong with it, where, and a cleaned copy.
+"""Examine a parallel corpus before training: find its faults, and write a clean copy.
 
-`examine` finds (`examination.py` puts it together, with a file beside it for each idea), `fix` writes the copy.
-No text is kept in memory: a pair leaves behind some sixty bytes of lengths and hashes.
+`examine` finds the faults (`examination.py` combines the checks, which have a file each); `fix` writes the copy.
+No text is kept in memory: each pair takes about sixty bytes of lengths and hashes.
 """
 
 from heed.doctor.examination import Examination, Example, Finding, examine

@@ -1,7 +1,7 @@
-"""Where two files run out of step: from some line on, line n translates line n + k.
+"""Find where two files are shifted against each other: from some line on, line n + k translates line n.
 
-Lengths, digits and question marks of a sentence and its translation agree more often than those of strangers.
-The most likely path through all shifts k is found by dynamic programming, a change of k having its price.
+Lengths, digits and question marks of a sentence and its translation agree more often than those of unrelated lines.
+Dynamic programming finds the most likely path through all shifts k; each change of k has a cost.
 """
 
 from collections.abc import Iterator
@@ -12,35 +12,35 @@ from numpy.typing import NDArray
 
 from heed.doctor.measure import Floats
 
-REACH = 20
-"""The largest shift looked for, besides those near the difference of the files' lengths."""
-_BLOCK = 16
-_WINDOW = 512
-_WEAK = 0.3  # a correlation of lengths below this tells nothing about single lines
-_CHANCE = 0.2  # and one below this is what strangers have, at the best of many shifts
-_VARIED = 0.2  # standard deviation of log lengths; lines of one length have no correlation
-_PRICE = 8.0  # nats, besides what chance among so many places and shifts would give
-_ODD = 0.1  # of the pairs may have any lengths: a free translation is no proof of a shift
+MAX_SHIFT = 20
+"""The largest shift searched, in lines; shifts near the difference of the files' lengths are searched as well."""
+_LINES_PER_BLOCK = 16
+_LINES_PER_WINDOW = 512
+_MIN_CORRELATION = 0.3  # below this, lengths tell nothing about single lines
+_CHANCE_CORRELATION = 0.2  # unrelated lines reach at most this, at the best of many shifts
+_MIN_LENGTH_DEVIATION = 0.2  # standard deviation of log lengths; lines of equal length have no correlation
+_SHIFT_COST_NATS = 8.0  # added to what chance would give among all places and shifts
+_FREE_TRANSLATION_SHARE = 0.1  # of the pairs may have any lengths: a free translation does not prove a shift
 
 
 @dataclass(frozen=True)
 class Traits:
-    """One side, line by line."""
+    """Traits of each line of one side."""
 
     characters: NDArray[np.uint16]
     digits: NDArray[np.int32]
-    asks: NDArray[np.bool_]
+    questions: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.characters)
 
     def cut(self, n: int) -> "Traits":
-        return Traits(self.characters[:n], self.digits[:n], self.asks[:n])
+        return Traits(self.characters[:n], self.digits[:n], self.questions[:n])
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """Source lines `begin` to `end` (from 0, end excluded) stand `shift` lines before their translations."""
+    """Source lines `begin` to `end` (from 0, end excluded), whose translations are `shift` lines further on."""
 
     begin: int
     end: int
@@ -50,36 +50,39 @@ class Stretch:
 @dataclass(frozen=True)
 class Alignment:
     correlation: float
-    """Of the lengths of lines and their translations, wherever these stand."""
+    """Correlation of the lengths of lines and their translations, at the best shifts."""
     stretches: tuple[Stretch, ...] | None
-    """The whole source, in stretches of equal shift; None if lengths do not tell what belongs together."""
+    """The whole source, in stretches of equal shift; None if the correlation is too weak to find them."""
     unrelated: bool
-    """Lengths vary, there are many, and yet they have nothing to do with each other."""
+    """Whether many lines of varied length show no correlation."""
 
 
 def align(source: Traits, target: Traits) -> Alignment:
-    apart = len(target) - len(source)
-    shifts = sorted({*range(-REACH, REACH + 1), *range(apart - REACH, apart + REACH + 1)})
+    """Find the shift of every source line."""
+    difference = len(target) - len(source)
+    shifts = sorted({*range(-MAX_SHIFT, MAX_SHIFT + 1), *range(difference - MAX_SHIFT, difference + MAX_SHIFT + 1)})
     lengths = _log_lengths(source), _log_lengths(target)
     correlation = _correlation(*lengths, shifts)
-    if correlation < _WEAK:
-        unlike = min(len(source), len(target)) >= _WINDOW and correlation < _CHANCE
-        return Alignment(correlation, None, unlike and min(side.std() for side in lengths) > _VARIED)
-    evidence = _Evidence.gathered(source, target, shifts, correlation)
+    if correlation < _MIN_CORRELATION:
+        uncorrelated = min(len(source), len(target)) >= _LINES_PER_WINDOW and correlation < _CHANCE_CORRELATION
+        return Alignment(
+            correlation, None, uncorrelated and min(side.std() for side in lengths) > _MIN_LENGTH_DEVIATION
+        )
+    evidence = _Evidence.from_traits(source, target, shifts, correlation)
     return Alignment(correlation, tuple(_stretches(evidence, shifts)), False)
 
 
 def _stretches(evidence: "_Evidence", shifts: list[int]) -> Iterator[Stretch]:
     n_lines = len(evidence.source)
-    edges = np.arange(0, n_lines, _BLOCK)
+    edges = np.arange(0, n_lines, _LINES_PER_BLOCK)
     blocks_BK = np.stack([np.add.reduceat(evidence.at(shift), edges) for shift in shifts], axis=1)
-    price = _PRICE + np.log(len(edges) * len(shifts))
-    path = _best_path(blocks_BK, price, shifts.index(0))
+    cost = _SHIFT_COST_NATS + np.log(len(edges) * len(shifts))
+    path = _best_path(blocks_BK, cost, shifts.index(0))
     begin = 0
     for block in [*(np.flatnonzero(np.diff(path)) + 1).tolist(), len(edges)]:
         shift, end = shifts[path[block - 1]], n_lines
         if block < len(edges):
-            end = _turn(evidence, shift, shifts[path[block]], begin, block * _BLOCK)
+            end = _line_of_change(evidence, shift, shifts[path[block]], begin, block * _LINES_PER_BLOCK)
         if end > begin:
             yield Stretch(begin, end, shift)
         begin = end
@@ -87,36 +90,36 @@ def _stretches(evidence: "_Evidence", shifts: list[int]) -> Iterator[Stretch]:
 
 @dataclass(frozen=True)
 class _Evidence:
-    """How much likelier a source line and the target line `shift` further on are to belong together than not."""
+    """Evidence that a source line and the target line `shift` lines further on belong together."""
 
     source: Traits
     target: Traits
     lengths: tuple[Floats, Floats]
     correlation: float
     digits: tuple[float, float]
-    asks: tuple[float, float]
+    questions: tuple[float, float]
 
     @classmethod
-    def gathered(cls, source: Traits, target: Traits, shifts: list[int], correlation: float) -> "_Evidence":
+    def from_traits(cls, source: Traits, target: Traits, shifts: list[int], correlation: float) -> "_Evidence":
         lengths = _standard(_log_lengths(source)), _standard(_log_lengths(target))
-        worth = [_worth(getattr(source, name), getattr(target, name), shifts) for name in ("digits", "asks")]
-        return cls(source, target, lengths, min(correlation, 0.95), worth[0], worth[1])
+        nats = [_trait_nats(getattr(source, name), getattr(target, name), shifts) for name in ("digits", "questions")]
+        return cls(source, target, lengths, min(correlation, 0.95), nats[0], nats[1])
 
     def at(self, shift: int) -> Floats:
-        """In nats, for every source line."""
-        x, y = _side_by_side(*self.lengths, shift)
+        """Return the evidence for a shift, in nats, for every source line."""
+        x, y = _overlap_at(*self.lengths, shift)
         r = self.correlation
         ratio = np.exp((2 * r * x * y - r * r * (x * x + y * y)) / (2 * (1 - r * r))) / np.sqrt(1 - r * r)
-        nats = np.log(_ODD + (1 - _ODD) * ratio)
-        for name, (agree, differ) in (("digits", self.digits), ("asks", self.asks)):
-            a, b = _side_by_side(getattr(self.source, name), getattr(self.target, name), shift)
+        nats = np.log(_FREE_TRANSLATION_SHARE + (1 - _FREE_TRANSLATION_SHARE) * ratio)
+        for name, (agree, differ) in (("digits", self.digits), ("questions", self.questions)):
+            a, b = _overlap_at(getattr(self.source, name), getattr(self.target, name), shift)
             nats += np.where(a == b, agree, differ) * ((a != 0) | (b != 0))
-        found = np.zeros(len(self.source))  # where there is no line to be a translation, nothing is known
+        found = np.zeros(len(self.source))  # no evidence for source lines without a target line at this shift
         found[max(0, -shift) :][: len(nats)] = nats
         return found
 
 
-def _side_by_side(source: NDArray[np.generic], target: NDArray[np.generic], shift: int) -> tuple[Floats, Floats]:
+def _overlap_at(source: NDArray[np.generic], target: NDArray[np.generic], shift: int) -> tuple[Floats, Floats]:
     a, b = source[max(0, -shift) :], target[max(0, shift) :]
     shared = min(len(a), len(b))
     return a[:shared], b[:shared]  # type: ignore[return-value]
@@ -132,13 +135,13 @@ def _standard(logs: Floats) -> Floats:
 
 
 def _correlation(source: Floats, target: Floats, shifts: list[int]) -> float:
-    """That of lengths in the middle one of many windows, each at its best shift."""
+    """Return the median correlation of lengths over windows of lines, each at its best shift."""
     best: Floats | None = None
     for shift in shifts:
-        x, y = _side_by_side(source, target, shift)
+        x, y = _overlap_at(source, target, shift)
         if len(x) < 30:
             continue
-        edges = np.arange(0, len(x) - min(_WINDOW, len(x)) + 1, _WINDOW)
+        edges = np.arange(0, len(x) - min(_LINES_PER_WINDOW, len(x)) + 1, _LINES_PER_WINDOW)
         n = np.diff([*edges, len(x)])
         mean_x, mean_y = np.add.reduceat(x, edges) / n, np.add.reduceat(y, edges) / n
         spread = np.sqrt(
@@ -151,39 +154,39 @@ def _correlation(source: Floats, target: Floats, shifts: list[int]) -> float:
     return 0.0 if best is None else float(np.median(best))
 
 
-def _worth(source: NDArray[np.generic], target: NDArray[np.generic], shifts: list[int]) -> tuple[float, float]:
-    """Nats for agreeing and for differing, where either side has the trait."""
+def _trait_nats(source: NDArray[np.generic], target: NDArray[np.generic], shifts: list[int]) -> tuple[float, float]:
+    """Return the evidence, in nats, of agreeing and of differing in a trait, where either side has it."""
     rates = []
     for shift in shifts:
-        a, b = _side_by_side(source, target, shift)
+        a, b = _overlap_at(source, target, shift)
         either = (a != 0) | (b != 0)
         rates.append((float(np.sum(either & (a == b))) + 1) / (float(either.sum()) + 20))
     together, chance = max(rates), float(np.median(rates))
     return float(np.log(together / chance)), float(np.log((1 - together) / (1 - chance)))
 
 
-def _best_path(blocks_BK: Floats, price: float, start: int) -> NDArray[np.int64]:
+def _best_path(blocks_BK: Floats, cost: float, start: int) -> NDArray[np.int64]:
     n_blocks, n_shifts = blocks_BK.shape
-    came_BK = np.zeros((n_blocks, n_shifts), dtype=np.int16)
+    previous_BK = np.zeros((n_blocks, n_shifts), dtype=np.int16)
     stay = np.arange(n_shifts)
-    value = np.full(n_shifts, -price)
+    value = np.full(n_shifts, -cost)
     value[start] = 0.0
     for block in range(n_blocks):
         best = int(value.argmax())
-        change = value < value[best] - price
-        came_BK[block] = np.where(change, best, stay)
-        value = np.where(change, value[best] - price, value) + blocks_BK[block]
+        change = value < value[best] - cost
+        previous_BK[block] = np.where(change, best, stay)
+        value = np.where(change, value[best] - cost, value) + blocks_BK[block]
     path = np.zeros(n_blocks, dtype=np.int64)
     state = int(value.argmax())
     for block in range(n_blocks - 1, -1, -1):
         path[block] = state
-        state = int(came_BK[block, state])
+        state = int(previous_BK[block, state])
     return path
 
 
-def _turn(evidence: _Evidence, before: int, after: int, begin: int, near: int) -> int:
-    """The line at which to change from one shift to the other, near the border of two blocks."""
-    first = max(begin, near - 2 * _BLOCK)
-    gain = (evidence.at(after) - evidence.at(before))[first : near + 2 * _BLOCK]
-    # All gains from the line on, up to the end of the window: largest where the change belongs.
+def _line_of_change(evidence: _Evidence, before: int, after: int, begin: int, near: int) -> int:
+    """Return the line at which to change from one shift to the other, near the border of two blocks."""
+    first = max(begin, near - 2 * _LINES_PER_BLOCK)
+    gain = (evidence.at(after) - evidence.at(before))[first : near + 2 * _LINES_PER_BLOCK]
+    # The sum of gains from a line to the end of the window is largest at the right line.
     return first + int(np.argmax(np.concatenate([np.cumsum(gain[::-1])[::-1], [0.0]])))

@@ -1,4 +1,4 @@
-"""A cleaned copy of a corpus, and an account of what is not in it."""
+"""Write a clean copy of a corpus, with lists of the dropped and the repaired lines."""
 
 import gzip
 import shutil
@@ -15,7 +15,7 @@ from heed.data.corpus import ParallelText
 from heed.doctor.damage import repair
 from heed.doctor.examination import Examination, examine
 from heed.doctor.kinds import DROPPED, KINDS, REPAIRED
-from heed.doctor.reading import Watch, raw_pairs, unwatched
+from heed.doctor.reading import Progress, raw_pairs, without_progress
 from heed.errors import ConfigError, DataError
 
 DROPPED_LIST, REPAIRED_LIST = "dropped.tsv", "repaired.tsv"
@@ -28,9 +28,9 @@ class Fixed:
     text: ParallelText
     kept: int
     dropped: dict[str, int]
-    """Pairs left out, by their first reason."""
+    """Number of pairs dropped, by their first reason."""
     repaired: dict[str, int]
-    """Pairs changed and kept, by their first reason."""
+    """Number of pairs repaired and kept, by their first reason."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -47,35 +47,38 @@ def fix(
     out: Path,
     tests: Sequence[ParallelText] = (),
     keep: Collection[str] = (),
-    watch: Watch = unwatched,
+    progress: Progress = without_progress,
 ) -> Fixed:
-    """Write the corpus without its faults into a folder, under the same file names.
+    """Write the corpus without its faults to a folder, under the same file names.
 
-    What was written is examined and cleaned again until nothing is found: a repaired line may turn out to be a
-    duplicate, and what is unusual depends on all the rest.
+    The copy is examined and cleaned again until no fault is left: a repaired line may be a duplicate, and whether a
+    pair is an outlier depends on all others.
 
     Raises:
         ConfigError: the folder is not empty, or two files would have the same name.
-        DataError: a fault that only a person can mend, or nothing would be left.
+        DataError: a fault cannot be fixed automatically, or nothing would be left.
     """
     text = examination.text
     refuse_folder(text, out)
     dropped, repaired = np.zeros((2, examination.n_source), dtype=np.uint32)
-    left = np.arange(examination.n_source)  # each remaining pair's place in the original
+    left = np.arange(examination.n_source)  # each remaining pair's position in the original
     out.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=out, prefix=".fixing-") as work:
-        turn = 0
-        while turn == 0 or examination.faults:
-            _refuse_guessing(examination)
-            drop, mend = _bits(examination, DROPPED), _bits(examination, REPAIRED)
-            dropped[left] |= drop
-            repaired[left] |= mend
-            left = left[drop == 0]
+        round_number = 0
+        while round_number == 0 or examination.faults:
+            _refuse_unfixable(examination)
+            to_drop, to_repair = _bits(examination, DROPPED), _bits(examination, REPAIRED)
+            dropped[left] |= to_drop
+            repaired[left] |= to_repair
+            left = left[to_drop == 0]
             if not len(left):
-                raise DataError(f"{text.name}: nothing would be left, so nothing is written to {out}")
-            cleaned = _clean_copy(examination.text, drop, mend, Path(work) / str(turn))
-            examination = examine(cleaned, tests, keep, watch)
-            turn += 1
+                raise DataError(
+                    f"{text.name}: nothing would be left, so nothing is written to {out}; "
+                    "see the report above, and keep what is not a fault with --keep"
+                )
+            cleaned = _clean_copy(examination.text, to_drop, to_repair, Path(work) / str(round_number))
+            examination = examine(cleaned, tests, keep, progress)
+            round_number += 1
         for made, path in ((cleaned.source, text.source), (cleaned.target, text.target)):
             if path:
                 _put(Path(made), out / Path(path).name)
@@ -87,7 +90,7 @@ def fix(
 
 
 def refuse_folder(text: ParallelText, out: Path) -> None:
-    """Complain of a place the cleaned copy cannot go to; known before anything is read."""
+    """Raise ConfigError if the clean copy cannot be written to this folder, before anything is read."""
     if out.exists() and not out.is_dir():
         raise ConfigError(f"{out}: is a file; --fix needs the name of a new folder")
     if out.is_dir() and any(out.iterdir()):
@@ -95,23 +98,23 @@ def refuse_folder(text: ParallelText, out: Path) -> None:
     names = [Path(path).name for path in (text.source, text.target) if path] + [DROPPED_LIST, REPAIRED_LIST]
     for name in names:
         if names.count(name) > 1:
-            raise ConfigError(f"two files called {name} would go into {out}; rename one of the corpus's files")
+            raise ConfigError(f"{out} would get two files called {name}; rename one of the corpus's files")
 
 
-def _refuse_guessing(examination: Examination) -> None:
+def _refuse_unfixable(examination: Examination) -> None:
     name = examination.text.name
     for fault in examination.refused:
-        raise DataError(f"{name}: {fault.kind.title}, which --fix does not mend by guessing; {fault.note}")
+        raise DataError(f"{name}: {fault.kind.title}, which --fix cannot repair; {fault.note}")
     shifted = sum(fault.count for fault in examination.faults if fault.kind.name == "shifted")
     if shifted > examination.n_source / 2:
         raise DataError(
             f"{name}: {shifted:,} of {examination.n_source:,} pairs are shifted, too many to drop; "
-            "take out or put in the line where it begins, and examine again"
+            "add or remove the line where the shift begins, and run heed doctor again"
         )
 
 
 def _bits(examination: Examination, fix: str) -> Bits:
-    """For each pair its faults that are treated in this way."""
+    """Return for each pair its faults that --fix treats in this way."""
     bits = np.zeros(examination.n_source, dtype=np.uint32)
     for fault in examination.faults:
         if fault.kind.fix == fix:
@@ -129,11 +132,11 @@ def _first_reasons(bits: Bits) -> dict[str, int]:
     return {_names(int(bit))[0]: int(count) for bit, count in zip(lowest, counts, strict=True)}
 
 
-def _clean_copy(text: ParallelText, drop: Bits, mend: Bits, folder: Path) -> ParallelText:
+def _clean_copy(text: ParallelText, to_drop: Bits, to_repair: Bits, folder: Path) -> ParallelText:
     folder.mkdir()
     paths = [folder / Path(path).name.removesuffix(".gz") for path in (text.source, text.target) if path]
     with open(paths[0], "wb") as source, open(paths[-1], "ab") as target:
-        for pair in _clean_pairs(text, drop, mend):
+        for pair in _clean_pairs(text, to_drop, to_repair):
             if text.target:
                 source.write(pair[0] + b"\n")
                 target.write(pair[1] + b"\n")
@@ -142,9 +145,9 @@ def _clean_copy(text: ParallelText, drop: Bits, mend: Bits, folder: Path) -> Par
     return ParallelText(*map(str, paths))
 
 
-def _clean_pairs(text: ParallelText, drop: Bits, mend: Bits) -> Iterator[tuple[bytes, bytes]]:
-    for (source, target), leave, faults in zip(raw_pairs(text), drop.tolist(), mend.tolist(), strict=True):
-        if not leave:
+def _clean_pairs(text: ParallelText, to_drop: Bits, to_repair: Bits) -> Iterator[tuple[bytes, bytes]]:
+    for (source, target), drop, faults in zip(raw_pairs(text), to_drop.tolist(), to_repair.tolist(), strict=True):
+        if not drop:
             kinds = _names(faults) if faults else []
             yield (_repaired(source, kinds), _repaired(target, kinds)) if kinds else (source, target)
 
@@ -154,11 +157,11 @@ def _repaired(line: bytes, kinds: list[str]) -> bytes:
 
 
 def _put(made: Path, place: Path) -> None:
-    """A finished file to its place, compressed if its name says so."""
+    """Move a finished file to its place, compressed if its name ends in `.gz`."""
     if place.suffix != ".gz":
         made.replace(place)
         return
-    # The same text gives the same file: no name and no time inside.
+    # No name and no time in the header, so that the same text gives the same file.
     with open(made, "rb") as plain, open(place, "wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
         shutil.copyfileobj(plain, packed, 1 << 20)
 

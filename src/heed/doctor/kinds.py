@@ -1,4 +1,4 @@
-"""What the doctor can find: the whole list, in the order in which it is reported."""
+"""List everything the doctor can find, in the order of the report."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ class Kind:
     name: str
     title: str
     fix: str  # what --fix does with such a pair
-    fault: bool = True  # or only something to know
+    fault: bool = True  # False: worth knowing, but not wrong
 
 
 KINDS = {
@@ -19,7 +19,7 @@ KINDS = {
         Kind("line-count", "files of different length", REFUSED),
         Kind("unrelated", "lines that do not belong together", REFUSED),
         Kind("exchanged-files", "source and target exchanged", REFUSED),
-        Kind("shifted", "shifted against each other", DROPPED),
+        Kind("shifted", "lines shifted against each other", DROPPED),
         Kind("columns", "not two columns", DROPPED),
         Kind("not-utf8", "not UTF-8", DROPPED),
         Kind("replacement", "replacement character U+FFFD", DROPPED),
@@ -33,15 +33,15 @@ KINDS = {
         Kind("swapped", "languages swapped", DROPPED),
         Kind("wrong-language", "a side in the wrong language", DROPPED),
         Kind("copy", "not translated (both sides the same)", DROPPED),
-        Kind("length-ratio", "lengths that do not fit", DROPPED),
-        Kind("duplicate", "the same pair again", DROPPED),
+        Kind("length-ratio", "lengths that do not match", DROPPED),
+        Kind("duplicate", "duplicate pair", DROPPED),
         Kind("pair-in-test", "pair is in the test text", DROPPED),
         Kind("source-in-test", "source is in the test text", DROPPED),
-        Kind("near-test", "source is in the test text but for case, marks", DROPPED),
-        Kind("near-duplicate", "the same pair but for case, marks", KEPT, fault=False),
+        Kind("near-test", "source is nearly in the test text", DROPPED),
+        Kind("near-duplicate", "nearly duplicate pair", KEPT, fault=False),
         Kind("several-targets", "a source with several targets", KEPT, fault=False),
-        Kind("short-copy", "both sides the same, which may be right", KEPT, fault=False),
-        Kind("no-letters", "only numbers and marks", KEPT, fault=False),
+        Kind("short-copy", "both sides the same, perhaps rightly", KEPT, fault=False),
+        Kind("no-letters", "only numbers and punctuation", KEPT, fault=False),
         Kind("entity", "HTML entities (&quot;)", KEPT, fault=False),
     )
 }

@@ -1,6 +1,6 @@
-"""Which of the corpus's own two languages a line is in, by the four-byte sequences each side has more often.
+"""Tell which of the corpus's two languages a line is in, by the 4-byte sequences that each side has more often.
 
-Nothing is known of any language beforehand: the corpus itself, most of which is right, is the measure.
+No language is known beforehand: the profile is learnt from the corpus itself, most of which is right.
 """
 
 import re
@@ -12,18 +12,19 @@ from numpy.typing import NDArray
 
 from heed.doctor.measure import CODES, Floats, Lines, Mask
 
-_AGAIN = 2
-_SMOOTH = 5.0
-_DISTINCT = 0.8  # nats a byte, both sides together; English and German have more than 5, copied text has 0
-_SURE = 20.0  # nats for the wrong side
-_CLEAR = 5.0  # nats for the right sides
-_LOW, _LONG = 0.1, 40  # a line of this many bytes with less than this part of what its side usually has is in neither
+_REFINEMENTS = 2
+_COUNT_SMOOTHING = 5.0
+_DISTINCT_NATS_PER_BYTE = 0.8  # both sides together; English and German have more than 5, copied text has 0
+_SWAPPED_NATS = 20.0  # evidence that a line is on the wrong side
+_CLEAR_NATS = 5.0  # evidence that a line is on the right side
+# A line at least this long, with less than this share of its side's usual evidence, is in a third language.
+_LOW_SHARE, _LONG_BYTES = 0.1, 40
 
 
 def learn(sample: Sequence[tuple[Lines, Lines]]) -> "Profile":
-    """What tells the sides apart, learnt again and again without the lines that seem foreign to their side."""
+    """Learn what tells the sides apart, then refine it without the lines that look foreign to their side."""
     profile = _learn(sample, [(np.ones(len(a), dtype=bool), np.ones(len(b), dtype=bool)) for a, b in sample])
-    for _ in range(_AGAIN if profile.distinct else 0):
+    for _ in range(_REFINEMENTS if profile.distinct else 0):
         profile = _learn(sample, [(~profile.foreign(a, 0), ~profile.foreign(b, 1)) for a, b in sample])
     return profile
 
@@ -34,7 +35,7 @@ def _learn(sample: Sequence[tuple[Lines, Lines]], chosen: Sequence[tuple[Mask, M
         for side in (0, 1):
             codes = pair[side].ngram_codes[pair[side].bytes_of(which[side])]
             counts[side] += np.bincount(codes, minlength=CODES)
-    smooth = counts + _SMOOTH
+    smooth = counts + _COUNT_SMOOTHING
     logs = np.log(smooth / smooth.sum(axis=1, keepdims=True))
     weights = logs[0] - logs[1]
     usual = counts @ weights / np.maximum(counts.sum(axis=1), 1)
@@ -45,52 +46,57 @@ def _learn(sample: Sequence[tuple[Lines, Lines]], chosen: Sequence[tuple[Mask, M
 class Profile:
     weights: NDArray[np.float32]
     usual: tuple[float, float]
-    """What a byte says for its own side, on average: source, target."""
+    """Mean evidence of a byte for its own side, in nats: source, target."""
     n_bytes: int
-    """How much text of the smaller side it was learnt from."""
+    """Size of the smaller side of the text it was learnt from."""
 
     @property
     def distinct(self) -> bool:
-        """Whether the two sides can be told apart at all (a spelling corrector's cannot)."""
-        return sum(self.usual) > _DISTINCT and min(self.usual) > 0
+        """Return whether the two sides are different languages (in a spelling-correction corpus they are not)."""
+        return sum(self.usual) > _DISTINCT_NATS_PER_BYTE and min(self.usual) > 0
 
     def own(self, lines: Lines, side: int) -> Floats:
-        """For each line the evidence, in nats, that it is on its own side: 0 for source, 1 for target."""
+        """Return for each line the evidence, in nats, that it is in the language of its side (0 source, 1 target)."""
         scores = lines.sums(self.weights[lines.ngram_codes])
         return -scores if side else scores
 
     def doubtful(self, lines: Lines, side: int) -> Mask:
-        """Lines worth a second look, without what both sides share."""
+        """Return the lines with little evidence, which deserve a second look without the words both sides share."""
         return self.own(lines, side) < 0.25 * self.usual[side] * lines.sizes
 
-    def told_apart(self, source: Lines, target: Lines) -> Mask:
-        """Pairs whose two sides, together, speak for two languages in the right order."""
-        return self.own(source, 0) + self.own(target, 1) > _CLEAR
+    def in_order(self, source: Lines, target: Lines) -> Mask:
+        """Return the pairs whose two sides together are evidence for the right order of languages."""
+        return self.own(source, 0) + self.own(target, 1) > _CLEAR_NATS
 
     def swapped(self, source: Lines, target: Lines) -> Mask:
-        """Pairs whose two sides, each and together, speak for the other order."""
+        """Return the pairs whose two sides, each and together, are evidence for the opposite order of languages."""
         own = self.own(source, 0), self.own(target, 1)
-        return (own[0] < -_CLEAR) & (own[1] < -_CLEAR) & (own[0] + own[1] < -_SURE)
+        return (own[0] < -_CLEAR_NATS) & (own[1] < -_CLEAR_NATS) & (own[0] + own[1] < -_SWAPPED_NATS)
 
     def foreign(self, lines: Lines, side: int) -> Mask:
-        """Lines in the other side's language, or in a third one."""
+        """Return the lines that are in the other side's language or in a third one."""
         own = self.own(lines, side)
-        return (own < -_SURE) | ((lines.sizes >= _LONG) & (own < _LOW * self.usual[side] * lines.sizes))
+        return (own < -_SWAPPED_NATS) | (
+            (lines.sizes >= _LONG_BYTES) & (own < _LOW_SHARE * self.usual[side] * lines.sizes)
+        )
 
 
 _WORD = re.compile(rb"[\w\x80-\xff]+")
-_SMALL_WORD = re.compile(rb"(?<![\w\x80-\xff])[a-z\x80-\xff]{2,}(?![A-Z0-9_])")
+_LOWERCASE_WORD = re.compile(rb"(?<![\w\x80-\xff])[a-z\x80-\xff]{2,}(?![A-Z0-9_])")
 
 
-def small_words(line: bytes) -> int:
-    """Words that begin with a small letter (or one beyond ASCII): text has them, names and file numbers do not."""
-    return len(_SMALL_WORD.findall(line))
+def lowercase_words(line: bytes) -> int:
+    """Count words that begin with a lowercase or non-ASCII letter: text has them, names and file numbers do not."""
+    return len(_LOWERCASE_WORD.findall(line))
 
 
 def without_shared_words(source: bytes, target: bytes) -> tuple[bytes, bytes, float]:
-    """Both lines without the words both have (names tell no language), and the shared part of the longer one."""
+    """Remove the words that both lines have, such as names, which do not tell the language.
+
+    Returns both lines without them, and the share of words removed.
+    """
     sides = [[word.lower() for word in _WORD.findall(line)] for line in (source, target)]
     shared = set(sides[0]) & set(sides[1])
     left = [[word for word in words if word not in shared] for words in sides]
-    most = max(*map(len, sides), 1)
-    return b" ".join(left[0]), b" ".join(left[1]), 1 - max(map(len, left)) / most
+    longest = max(*map(len, sides), 1)
+    return b" ".join(left[0]), b" ".join(left[1]), 1 - max(map(len, left)) / longest

@@ -1,4 +1,4 @@
-"""Corpora as bytes, a portion of pairs at a time: a damaged line must not end the reading."""
+"""Read corpora as bytes, in chunks of pairs, so that a damaged line does not stop the reading."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, zip_longest
@@ -11,21 +11,21 @@ from heed.text.lines import reading
 
 Item = TypeVar("Item")
 RawPair = tuple[bytes, bytes]
-Watch = Callable[[Iterable[Sequence[RawPair]], int, str], Iterator[Sequence[RawPair]]]
-"""Passes portions on and shows how far it has come, given the number of pairs and a word for what is being done."""
+Progress = Callable[[Iterable[Sequence[RawPair]], int, str], Iterator[Sequence[RawPair]]]
+"""Yields the same chunks and shows progress, given the total number of pairs and a description of the work."""
 
-PORTION = 1024
+PAIRS_PER_CHUNK = 1024
 NOT_TWO_COLUMNS = b"\t"
-"""A TSV line of one column or three is its whole text, with this before it, and no target."""
+"""Prefix of the source of a TSV line without exactly two columns: the source is the whole line, the target empty."""
 
 
-def unwatched(portions: Iterable[Sequence[RawPair]], total: int, what: str) -> Iterator[Sequence[RawPair]]:
-    yield from portions
+def without_progress(chunks: Iterable[Sequence[RawPair]], total: int, what: str) -> Iterator[Sequence[RawPair]]:
+    yield from chunks
 
 
 def count_lines(path: str) -> int:
     if path == "-" or Path(path).is_fifo():
-        raise DataError(f"{path}: can be read only once, and a corpus is read several times; put it into a file")
+        raise DataError(f"{path}: a pipe can be read only once, but a corpus is read several times; save it to a file")
     count, last = 0, b"\n"
     with reading(path) as stream:
         while block := stream.read(1 << 20):
@@ -37,7 +37,7 @@ def count_lines(path: str) -> int:
 
 
 def raw_lines(path: str) -> Iterator[bytes]:
-    """Lines without their ends, as `heed.text.lines` has them."""
+    """Yield lines without their line ends, split like those of `heed.text.lines`."""
     rest, mark = b"", b"\xef\xbb\xbf"
     with reading(path) as stream:
         while block := stream.read(1 << 20):
@@ -51,7 +51,7 @@ def raw_lines(path: str) -> Iterator[bytes]:
 
 
 def raw_pairs(text: ParallelText) -> Iterator[RawPair]:
-    """Pairs of lines; the shorter file is filled up with blank ones."""
+    """Yield pairs of lines; blank lines pad the shorter file."""
     if text.target:
         yield from zip_longest(raw_lines(text.source), raw_lines(text.target), fillvalue=b"")
         return
@@ -63,7 +63,7 @@ def raw_pairs(text: ParallelText) -> Iterator[RawPair]:
             yield (NOT_TWO_COLUMNS + line if line.strip() else b""), b""
 
 
-def portions(text: ParallelText) -> Iterator[list[RawPair]]:
+def chunks(text: ParallelText) -> Iterator[list[RawPair]]:
     pairs = raw_pairs(text)
-    while portion := list(islice(pairs, PORTION)):
-        yield portion
+    while chunk := list(islice(pairs, PAIRS_PER_CHUNK)):
+        yield chunk

@@ -1,13 +1,13 @@
-"""Scores of strings: how close translations come to their references.
+"""Score translations against references.
 
     score(Bleu(), hypotheses, references)           sacreBLEU, comparable between papers
     score(ChrF(), hypotheses, references)           character n-grams
-    score(PaperBleu("de"), hypotheses, references)  the BLEU "Attention Is All You Need" reports
-    score(ExactMatch(), hypotheses, references)     the share of lines that are right
+    score(PaperBleu("de"), hypotheses, references)  BLEU as in "Attention Is All You Need"
+    score(ExactMatch(), hypotheses, references)     the share of lines that equal their reference
     score(ErrorRate("char"), hypotheses, references)  character error rate; "word" for words
     compare(Bleu(), hypotheses, baseline, references)  is one system better than another?
 
-Everything heavy is imported when a score is asked for, so importing this package costs nothing.
+sacreBLEU and sacremoses are imported only when a score is computed, so importing this package is fast.
 """
 
 from heed.evaluate.bleu import Bleu

@@ -1,4 +1,4 @@
-"""sacreBLEU: detokenised text in, one fixed tokenisation inside, so that numbers compare across papers."""
+"""Compute BLEU with sacreBLEU: from detokenised text, with one fixed tokenisation, comparable across papers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from sacrebleu.metrics.base import Signature
     from sacrebleu.metrics.bleu import BLEU
 
-# Those of sacreBLEU's tokenisations that need no further package and fetch nothing.
+# sacreBLEU's tokenisations that need no other package and no download.
 TOKENIZATIONS = ("13a", "intl", "zh", "char", "none")
 
 
 @dataclass(frozen=True)
 class Bleu:
-    """BLEU as sacreBLEU counts it. `zh` or `char` suit languages written without spaces."""
+    """BLEU as sacreBLEU computes it. Use `zh` or `char` for languages written without spaces."""
 
     tokenize: str = "13a"
     lowercase: bool = False

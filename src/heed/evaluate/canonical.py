@@ -1,4 +1,4 @@
-"""The form in which lines are compared character by character: Unicode NFC, one space between words."""
+"""Normalise lines before they are compared character by character: Unicode NFC, one space between words."""
 
 from __future__ import annotations
 

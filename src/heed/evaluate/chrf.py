@@ -1,4 +1,4 @@
-"""chrF: F-score of character n-grams (Popović 2015), kinder to German word formation than BLEU."""
+"""Compute chrF: the F-score of character n-grams (Popović 2015), which suits German compounds better than BLEU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ChrF:
-    """chrF2 as sacreBLEU counts it; with `word_order=2` it is chrF2++."""
+    """chrF2 as sacreBLEU computes it; chrF2++ with `word_order=2`."""
 
     word_order: int = 0
     lower_is_better: ClassVar[bool] = False

@@ -1,4 +1,4 @@
-"""What a validation goes by: the metric named by `train.metric`, which chooses the best checkpoint of a run."""
+"""Define the validation criteria: the one that `train.metric` names chooses the best checkpoint of a run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from heed.evaluate.error_rate import ErrorRate
 from heed.evaluate.exact import ExactMatch
 from heed.evaluate.scoring import Metric
 
-_BLEU_WORDS = 4  # BLEU counts runs of up to four words; a shorter line has none
+_BLEU_WORDS = 4  # BLEU counts n-grams of up to four words, which a shorter line lacks
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """A number by which one checkpoint is better than another."""
+    """A number that ranks checkpoints."""
 
     key: str  # its name in the config, in events.jsonl and in best.json
-    label: str  # its name for people
+    label: str  # its name in messages
     unit: str
     metric: Metric | None = None  # None: perplexity, which needs the model and not only its translations
 
@@ -27,11 +27,11 @@ class Criterion:
         return self.metric is None or self.metric.lower_is_better
 
     def best(self, values: Sequence[float]) -> float | None:
-        """Return the best of the values, None if there are none."""
+        """Return the best of the values, or None without values."""
         return (min if self.lower_is_better else max)(values, default=None)
 
     def shown(self, value: float) -> str:
-        """Return the value for people."""
+        """Return the value as text for messages."""
         return wording.perplexity(value) if self.metric is None else f"{value:.2f}"
 
 

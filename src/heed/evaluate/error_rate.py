@@ -1,4 +1,4 @@
-"""Character and word error rates: edits needed to turn translations into their references, per reference unit."""
+"""Compute character and word error rates: edits that turn translations into their references, per reference unit."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class ErrorRate:
     """CER or WER in percent: Levenshtein distance over the length of the reference, both summed over all lines.
 
-    Words stand between spaces; a space is a character like any other. Of several references the one with the fewest
-    edits counts. Below 0 is impossible, above 100 is not: a translation can be longer than its reference.
+    Words are separated by spaces; a space is a character like any other. Of several references, the one with the
+    fewest edits counts. The rate may exceed 100, because a translation can be longer than its reference.
     """
 
     unit: Literal["char", "word"] = "char"
@@ -41,7 +41,7 @@ class ErrorRate:
         return sign_canonical(counted, self.unit)
 
     def _count_line(self, hypothesis: str, references: Sequence[str]) -> tuple[int, int]:
-        """Return edits and reference length; of equally near references, the longer one's."""
+        """Return edits and reference length; of equally close references, the longer one counts."""
         units = [line if self.unit == "char" else line.split() for line in (hypothesis, *references)]
         counts = [(edit_distance(units[0], reference), len(reference)) for reference in units[1:]]
         return min(counts, key=lambda count: (count[0], -count[1]))
@@ -50,8 +50,8 @@ class ErrorRate:
 def edit_distance(a: Sequence[Hashable], b: Sequence[Hashable]) -> int:
     """Return the Levenshtein distance: the fewest insertions, deletions and substitutions that turn `a` into `b`.
 
-    Myers' bit-parallel algorithm (1999, in Hyyrö's form): a column of the dynamic programme's table is two integers
-    whose bits say where it goes up (`up`) or down (`down`) by one from a row to the next.
+    This is Myers' bit-parallel algorithm (1999, in Hyyrö's form): two integers represent a column of the dynamic
+    programming table. Their bits tell where the value rises (`up`) or falls (`down`) by one from a row to the next.
     """
     if a == b or not a or not b:
         return 0 if a == b else max(len(a), len(b))

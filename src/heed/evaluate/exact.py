@@ -1,4 +1,4 @@
-"""Exact match: the share of lines that equal their reference. For outputs of a word or two, where BLEU says nothing."""
+"""Compute exact match, the share of lines that equal their reference, for outputs too short for BLEU."""
 
 from __future__ import annotations
 

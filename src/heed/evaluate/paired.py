@@ -1,4 +1,4 @@
-"""Is one system better than another, or did it have luck with the test set? Paired bootstrap resampling."""
+"""Test whether one system is better than another or only lucky with the test set, by paired bootstrap resampling."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from heed.evaluate.resampling import RESAMPLES, SEED, require_resamples, sacrebleu_seed
 from heed.evaluate.scoring import Metric, require_parallel
 
-LEVEL = 0.05
+LEVEL = 0.05  # of significance
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two systems on the same lines, by one metric."""
+    """The scores of two systems on the same lines, by one metric."""
 
     name: str
     value: float
@@ -25,7 +25,7 @@ class Comparison:
 
     @property
     def difference(self) -> float:
-        """How much higher the system scores than the baseline, for better or (see `lower_is_better`) for worse."""
+        """Return the system's score minus the baseline's; `lower_is_better` tells whether a higher score is worse."""
         return self.value - self.baseline
 
     @property
@@ -34,7 +34,7 @@ class Comparison:
 
     @property
     def meaning(self) -> str:
-        """What the numbers say, as a sentence."""
+        """Return the result as a sentence."""
         if self.difference == 0:
             return "the two systems score the same"
         if not self.significant:
@@ -52,7 +52,7 @@ class Comparison:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, unrounded."""
+        """Return plain values for JSON, unrounded."""
         return {
             "name": self.name,
             "score": self.value,
@@ -77,14 +77,13 @@ def compare(
 ) -> Comparison:
     """Test the difference between two systems with sacreBLEU's paired bootstrap.
 
-    Both systems are scored on the same resamples of the test set. p is the share of resamples whose
-    difference, freed of its mean, is larger than the difference found: how often chance alone would do it.
-    The test looks at one side only, as Moses' did, so it is about twice as ready to see a difference as a
-    two-sided test.
+    Both systems are scored on the same resamples of the test set. p is the share of resamples whose difference, minus
+    the mean difference, exceeds the observed one: how often chance alone would do it. The test is one-sided, as in
+    Moses, so its p is about half that of a two-sided test.
 
     Raises:
-        DataError: there are no hypotheses, or not as many as references or lines of the baseline.
-        ConfigError: a resampling that would mean nothing.
+        DataError: there are no hypotheses, or their number differs from the references or the baseline.
+        ConfigError: there are too few resamples.
     """
     require_parallel(hypotheses, references)
     require_parallel(baseline, references)
@@ -104,8 +103,8 @@ def compare(
         name=metric.name,
         value=float(of_system.score),
         baseline=float(of_baseline.score),
-        # sacreBLEU counts only resamples *above* the difference found, so it would call a system
-        # significantly different from itself (p = 1/1001). No difference at all is never significant.
+        # sacreBLEU counts only resamples *above* the observed difference, so it would call a system significantly
+        # different from itself (p = 1/1001).
         p_value=1.0 if of_system.score == of_baseline.score else float(of_system.p_value),
         signature=metric.sign(signature),
         lower_is_better=metric.lower_is_better,

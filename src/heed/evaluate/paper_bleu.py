@@ -1,8 +1,8 @@
-"""The BLEU of "Attention Is All You Need": tokenised, case-sensitive, compounds split.
+"""Compute BLEU as "Attention Is All You Need" does: tokenised, case-sensitive, with compounds split.
 
-The authors' script replaces Unicode punctuation, runs the Moses tokenizer, splits hyphenated words, and has
-multi-bleu.perl count. The same German text scores higher than in sacreBLEU (by 1.2 on newstest2014 and 0.4 on
-newstest2013, for one system), so the two must never be compared; hence a name and a signature of its own.
+The authors' script replaces Unicode punctuation, runs the Moses tokenizer, splits hyphenated words, and counts with
+multi-bleu.perl. The same German text scores higher than with sacreBLEU (by 1.2 on newstest2014 and 0.4 on
+newstest2013, for one system). The two must never be compared, so this BLEU has its own name and signature.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from sacrebleu.metrics.base import Signature
     from sacrebleu.metrics.bleu import BLEU
 
-# The script substitutes s{(\S)-(\S)}{$1 ##AT##-##AT## $2}g, and each match eats what follows its hyphen. So a
-# part of one character hides the hyphen behind it: `1-2-3` becomes `1 ##AT##-##AT## 2-3`, while in `ab-cd-ef`
-# both hyphens are split. Perl sees bytes there, not characters: the `à` of `Prêt-à-porter` is two of them, so
-# its second byte still stands before the second hyphen, which is split as well. Hence bytes here, too.
+# The script substitutes s{(\S)-(\S)}{$1 ##AT##-##AT## $2}g, and each match consumes the character after its hyphen. So
+# a part of one character protects the next hyphen: `1-2-3` becomes `1 ##AT##-##AT## 2-3`, while in `ab-cd-ef` both
+# hyphens are split. Perl matches bytes, not characters: the `à` of `Prêt-à-porter` has two, so its second byte is left
+# for the second hyphen, which is split as well. Hence we match bytes, too.
 _HYPHEN_IN_WORD = re.compile(rb"(\S)-(\S)")
 
 
 @dataclass(frozen=True)
 class PaperBleu:
-    """BLEU as multi-bleu.perl counts it, on text the Moses tokenizer split for the target language.
+    """BLEU as multi-bleu.perl computes it, on text from the Moses tokenizer for the target language.
 
     Raises:
         ConfigError: the Moses tokenizer has no rules for the language.
@@ -44,7 +44,7 @@ class PaperBleu:
         if self.target_language not in known:
             raise ConfigError(
                 f'the Moses tokenizer has no rules for the language "{self.target_language}", only for '
-                f'{", ".join(known)}; Moses itself would fall back on "en"'
+                f'{", ".join(known)}; choose "en" for what Moses itself would fall back on'
             )
 
     @property
@@ -59,7 +59,7 @@ class PaperBleu:
 
         def tokenize(line: str) -> str:
             line = punctuation.replace_unicode_punct(line)
-            # tokenizer.perl escapes (`"` to `&quot;`) unless told not to; on both sides, it changes no count.
+            # tokenizer.perl escapes (`"` to `&quot;`) by default; on both sides, that changes no count.
             tokenized: str = moses.tokenize(line, aggressive_dash_splits=False, escape=True, return_str=True)
             return split_compounds(tokenized)
 
@@ -68,13 +68,13 @@ class PaperBleu:
     def counter(self) -> BLEU:
         from sacrebleu.metrics.bleu import BLEU
 
-        # Words are what stands between spaces; nothing is smoothed; `force` because the text is tokenised.
+        # Split at spaces only, without smoothing; `force` because the text is tokenised.
         return BLEU(tokenize="none", smooth_method="none", force=True)
 
     def sign(self, counted: Signature) -> str:
         from importlib.metadata import version
 
-        # sacreBLEU's own signature would say `tok:none`, which is true of its part only.
+        # sacreBLEU's own signature would say `tok:none`, which ignores the Moses tokenizer.
         return join_signature(
             {
                 "nrefs": counted.info["nrefs"],
@@ -92,5 +92,5 @@ class PaperBleu:
 
 
 def split_compounds(line: str) -> str:
-    """`rich-text format` becomes `rich ##AT##-##AT## text format`."""
+    """Split hyphenated words: `rich-text format` becomes `rich ##AT##-##AT## text format`."""
     return _HYPHEN_IN_WORD.sub(rb"\1 ##AT##-##AT## \2", line.encode()).decode()

@@ -1,11 +1,11 @@
-"""A sacreBLEU metric that divides one sum by another: sacreBLEU resamples and compares rates as it does BLEU."""
+"""Define a sacreBLEU metric for rates, so that sacreBLEU can resample and compare them like BLEU."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from sacrebleu.metrics.base import Metric, Score
 
-# (part, whole) of one line, given the hypothesis and its references
+# Returns (part, whole) of one line, given the hypothesis and its references.
 CountLine = Callable[[str, Sequence[str]], tuple[int, int]]
 
 
@@ -30,6 +30,6 @@ class RateCounter(Metric):
 
     def _compute_score_from_stats(self, stats: Sequence[float]) -> Score:
         part, whole = (float(total) for total in stats)
-        if whole == 0:  # every reference is blank: whatever was written is wrong
+        if whole == 0:  # every reference is blank, so any output is wrong
             return Score(self._name, 100.0 if part else 0.0)
         return Score(self._name, 100 * part / whole)

@@ -1,7 +1,7 @@
-"""The seed of bootstrap resampling, handed to sacreBLEU.
+"""Pass the seed of bootstrap resampling to sacreBLEU.
 
-sacreBLEU takes its seed from an environment variable and from nowhere else. Here the seed is an argument;
-the variable is set while sacreBLEU counts and afterwards is what it was.
+sacreBLEU takes its seed only from an environment variable. Here the seed is an argument; the variable is set while
+sacreBLEU computes, and restored afterwards.
 """
 
 import os
@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from heed.errors import ConfigError
 
 RESAMPLES = 1000
-SEED = 12345  # sacreBLEU's own, so that our intervals are those of its command line
-FEWEST_RESAMPLES = 100  # 95 % intervals leave out 1/40 at each end; below this there is hardly an end
+SEED = 12345  # sacreBLEU's default, so that our intervals equal those of its command line
+MIN_RESAMPLES = 100  # a 95 % interval drops 1/40 at each end, which takes at least this many to be stable
 
 _VARIABLE = "SACREBLEU_SEED"
 _environment = threading.Lock()
@@ -22,9 +22,9 @@ _environment = threading.Lock()
 @contextmanager
 def sacrebleu_seed(seed: int) -> Iterator[None]:
     """Let sacreBLEU resample with this seed inside the `with` block."""
-    # Zero is refused because sacreBLEU's paired test takes it for "no seed" and draws a fresh one.
+    # Refuse 0, which sacreBLEU's paired test takes for "no seed".
     if seed < 1:
-        raise ConfigError(f"the seed of resampling must be 1 or more, not {seed}")
+        raise ConfigError(f"the seed of resampling must be at least 1, not {seed}")
     with _environment:
         before = os.environ.get(_VARIABLE)
         os.environ[_VARIABLE] = str(seed)
@@ -38,9 +38,10 @@ def sacrebleu_seed(seed: int) -> Iterator[None]:
 
 
 def require_resamples(resamples: int) -> None:
-    """
+    """Check that there are enough resamples for a 95 % interval or a test.
+
     Raises:
-        ConfigError: too few resamples for a 95 % interval or a test to mean anything.
+        ConfigError: there are too few.
     """
-    if resamples < FEWEST_RESAMPLES:
-        raise ConfigError(f"{resamples} resamples are too few; use {FEWEST_RESAMPLES} or more")
+    if resamples < MIN_RESAMPLES:
+        raise ConfigError(f"{resamples} resamples are too few; use at least {MIN_RESAMPLES}")

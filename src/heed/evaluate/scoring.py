@@ -1,4 +1,4 @@
-"""`score`: a metric, translations and references in; a number that says how it was made out."""
+"""Score translations against references by a metric, with a signature that records how."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ if TYPE_CHECKING:
 
 
 class Metric(Protocol):
-    """What `score` and `compare` ask of a metric; sacreBLEU sums up and resamples all of them."""
+    """The interface of a metric for `score` and `compare`; sacreBLEU aggregates and resamples all metrics."""
 
     @property
     def name(self) -> str:
-        """What its scores are called."""
+        """Return the name of its scores."""
         ...
 
     @property
     def lower_is_better(self) -> bool:
-        """Whether it counts errors."""
+        """Return whether it counts errors."""
         ...
 
     def prepare(self, lines: Sequence[str]) -> Sequence[str]:
-        """The lines as they are counted; the same is done to hypotheses and references."""
+        """Return the lines as the counter needs them, both for hypotheses and for references."""
         ...
 
     def counter(self) -> Counter:
-        """A fresh sacreBLEU metric, which will see prepared lines."""
+        """Return a new sacreBLEU metric for prepared lines."""
         ...
 
     def sign(self, counted: Signature) -> str:
-        """The signature of the score, given the one sacreBLEU made."""
+        """Return the signature of the score, given sacreBLEU's signature."""
         ...
 
 
 @dataclass(frozen=True)
 class NgramCounts:
-    """What BLEU is computed from. Index 0 of each tuple is for words, 3 for runs of four."""
+    """The counts BLEU is computed from. Index n - 1 of each tuple is for n-grams."""
 
     correct: tuple[int, ...]
     total: tuple[int, ...]
@@ -55,7 +55,7 @@ class NgramCounts:
 
     @property
     def ratio(self) -> float:
-        """Length of the hypotheses in reference lengths."""
+        """Return the length of the hypotheses divided by that of the references."""
         return self.hypothesis_length / self.reference_length if self.reference_length else 0.0
 
     def __str__(self) -> str:
@@ -68,10 +68,10 @@ class NgramCounts:
 
 @dataclass(frozen=True)
 class Score:
-    """A score in points of a hundred, with the signature it must not be quoted without.
+    """A score, usually from 0 to 100, with the signature that must be quoted with it.
 
-    `mean` and `half_width` are sacreBLEU's: the mean over bootstrap resamples, and half the distance
-    between the resamples that leave 2.5 % below and above them.
+    `mean` and `half_width` are sacreBLEU's: the mean over bootstrap resamples, and half the distance between their
+    2.5 and 97.5 percentiles.
     """
 
     name: str
@@ -84,14 +84,14 @@ class Score:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % confidence interval, `mean` plus and minus `half_width`; None if nothing was resampled."""
+        """Return the 95 % confidence interval, `mean` plus and minus `half_width`; None without resampling."""
         if self.mean is None or self.half_width is None:
             return None
-        highest = math.inf if self.lower_is_better else 100.0  # there can be more errors than reference words
+        highest = math.inf if self.lower_is_better else 100.0  # an error rate may exceed 100
         return max(0.0, self.mean - self.half_width), min(highest, self.mean + self.half_width)
 
     def made_by(self, decoding: str) -> Score:
-        """The same score, whose signature also says how the translations were made (`decoding_signature`)."""
+        """Return the same score, with `decoding_signature` added to its signature."""
         return dataclasses.replace(self, signature=f"{self.signature}|{decoding}")
 
     def __str__(self) -> str:
@@ -104,7 +104,7 @@ class Score:
         return f"{line} {self.name}|{self.signature}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, unrounded; what is unknown is left out."""
+        """Return plain values for JSON, unrounded and without unknown ones."""
         plain: dict[str, Any] = {
             "name": self.name,
             "score": self.value,
@@ -133,12 +133,12 @@ def score(
 ) -> Score:
     """Score translations against one or more references of the same lines.
 
-    With `resamples=0` no confidence interval is estimated. Resampling needs some 50 bytes of memory for
-    each line and resample: 1000 resamples of 3000 lines take 0.2 GB.
+    With `resamples=0`, no confidence interval is estimated. Resampling needs about 50 bytes of memory for each line
+    and resample: 1000 resamples of 3000 lines take 0.2 GB.
 
     Raises:
-        DataError: there are no hypotheses, or not as many as references.
-        ConfigError: a resampling that would mean nothing.
+        DataError: there are no hypotheses, or their number differs from the references.
+        ConfigError: there are too few resamples.
     """
     require_parallel(hypotheses, references)
     if resamples:
@@ -152,7 +152,7 @@ def score(
         name=metric.name,
         value=float(counted.score),
         signature=metric.sign(counter.get_signature()),
-        # sacreBLEU rounds these in everything it prints, so they are read where it keeps them.
+        # Private attributes, because sacreBLEU rounds these numbers in everything it prints.
         mean=float(counted._mean) if resamples else None,
         half_width=float(counted._ci) if resamples else None,
         ngrams=_ngram_counts(counted),
@@ -161,20 +161,21 @@ def score(
 
 
 def require_parallel(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> None:
-    """
+    """Check that hypotheses and references have the same number of lines.
+
     Raises:
-        DataError: there is nothing to score, or line n of one is not line n of another.
+        DataError: the numbers differ, or there is nothing to score.
     """
     if isinstance(hypotheses, str) or any(isinstance(reference, str) for reference in references):
         raise TypeError("hypotheses and each reference must be a sequence of lines, not one string")
     if not references:
         raise DataError("no reference given; a score needs at least one")
     if not hypotheses:
-        raise DataError("no hypotheses to score: there is not a single line")
+        raise DataError("no hypotheses to score: the input has no lines")
     for reference in references:
         if len(reference) != len(hypotheses):
             raise DataError(
-                f"{len(hypotheses)} hypotheses but {len(reference)} references; "
+                f"{len(hypotheses)} hypotheses, but {len(reference)} references; "
                 "both must have one line per sentence, in the same order"
             )
 

@@ -1,1 +1,1 @@
-"""Looking at attention."""
+"""Inspect runs and models: curves, the state of runs, attention."""

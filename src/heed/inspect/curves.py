@@ -1,7 +1,7 @@
-"""What a run recorded in its events.jsonl, as curves over steps.
+"""Read what a run recorded in its events.jsonl, as curves over steps.
 
-A killed training that goes on repeats the steps after its last checkpoint. They then stand in the file twice, and
-only the second time counts. A kill can also leave a line half-written; such lines are left out and counted.
+A resumed training repeats the steps after its last checkpoint. They are then in the file twice, and only the second
+time counts. A kill can also leave an incomplete line; such lines are skipped, and their numbers are reported.
 """
 
 import json
@@ -17,59 +17,59 @@ from heed.evaluate.criterion import BLEU, CRITERIA, PERPLEXITY, Criterion
 
 Curve = list[tuple[int, float]]  # (step, value), by step
 
-# What tells how a run stands; other kinds of events may come and go.
-_LIFE = ("start", "resume", "step", "validation", "checkpoint", "interrupted", "end")
+# The events that tell the state of a run; other kinds are ignored.
+_STATE_EVENTS = ("start", "resume", "step", "validation", "checkpoint", "interrupted", "end")
 
 
 @dataclass(frozen=True)
 class History:
-    """The events of a run, without those that were done over."""
+    """The events of a run, without those that a resumed training repeated."""
 
     events: list[dict[str, Any]]
-    damaged_lines: list[int]  # numbers of lines that are no whole event
+    damaged_lines: list[int]  # numbers of the lines that are not complete events
 
     def curve(self, kind: str, key: str) -> Curve:
-        """A number of an event over the steps; of two at a step the later one. What is not finite is left out."""
+        """Return a number of an event over steps; the later one counts at equal steps. Skip values not finite."""
         found = {}
         for event in self.events:
-            if event["event"] == kind and _is_step(event.get("step")) and _is_of_the_run_itself(event):
+            if event["event"] == kind and _is_step(event.get("step")) and _is_not_averaged(event):
                 found[event["step"]] = _number(event.get(key))
         return sorted((step, value) for step, value in found.items() if not math.isnan(value))
 
     @property
     def step(self) -> int:
-        """How far the run has come, as far as it is recorded."""
+        """Return the last step that is recorded."""
         return max((event["step"] for event in self.events if _is_step(event.get("step"))), default=0)
 
     @property
     def last(self) -> dict[str, Any] | None:
-        """The last event of a known kind."""
-        return next((event for event in reversed(self.events) if event["event"] in _LIFE), None)
+        """Return the last event that tells the state of the run."""
+        return next((event for event in reversed(self.events) if event["event"] in _STATE_EVENTS), None)
 
     @property
     def criterion(self) -> Criterion:
-        """What the run goes by (`train.metric`). Runs of heed 0.1.0 did not say: it was BLEU."""
-        said = [event.get("metric") for event in self.events if event["event"] == "start"]
-        return CRITERIA.get(str(said[-1]), BLEU) if said else BLEU
+        """Return the criterion of the run (`train.metric`); BLEU for runs of heed 0.1.0, which did not record it."""
+        metrics = [event.get("metric") for event in self.events if event["event"] == "start"]
+        return CRITERIA.get(str(metrics[-1]), BLEU) if metrics else BLEU
 
     def best(self, by: Criterion) -> float | None:
-        """The best of all validations, those of averaged weights included."""
+        """Return the best of all validations, including those of averaged weights."""
         scores = (_number(event.get(by.key)) for event in self.events if event["event"] == "validation")
         return by.best([score for score in scores if not math.isnan(score)])
 
 
 def read_history(run: Path) -> History:
-    """Read what happened in a run folder, now or long ago.
+    """Read the events of a run folder.
 
     Raises:
-        CheckpointError: there is no such file, or it cannot be read.
+        CheckpointError: events.jsonl is missing or cannot be read.
     """
     path = run / "events.jsonl"
     try:
         content = read_file(path)
     except (FileNotFoundError, NotADirectoryError):
         raise CheckpointError(
-            f"{run}: no events.jsonl in it; name a run folder (`heed runs` lists them), as given to heed train --out"
+            f"{run}: has no events.jsonl; name a run folder, as given to heed train --out (`heed runs` lists them)"
         ) from None
     except OSError as error:
         raise CheckpointError(f"{path}: cannot be read ({error.strerror})") from None
@@ -85,7 +85,7 @@ def _history(lines: Iterable[bytes]) -> History:
         event = _parse(line)
         if event is None:
             damaged.append(number)
-            # What a resumed training appended to a half-written line is whole.
+            # A resumed training may have appended a complete event to the incomplete one.
             begin = line.rfind(b'{"event"')
             event = _parse(line[begin:]) if begin > 0 else None
         if event is None:
@@ -109,24 +109,24 @@ def _is_step(value: object) -> bool:
 
 
 def _number(value: object) -> float:
-    """A finite number, or else nan."""
+    """Return the value if it is a finite number, else nan."""
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else math.nan
 
 
-def _is_of_the_run_itself(event: dict[str, Any]) -> bool:
-    """Averaged weights are validated too, at the end; they are no point of the run's own curve."""
+def _is_not_averaged(event: dict[str, Any]) -> bool:
+    """Return whether an event is about the weights of a step: validations of averaged weights are no curve points."""
     return str(event.get("of", "step")).startswith("step")
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture of several runs: a number of the training, and perhaps one of the validation on the same axis."""
+    """One plot of several runs: a number from training, and perhaps one from validation on the same axis."""
 
     title: str
     unit: str
     training: str = ""  # the key in "step" events
     validation: str = ""  # the key in "validation" events
-    ratio: bool = False  # equal ratios matter, not differences: on a logarithmic axis if it spans decades
+    ratio: bool = False  # ratios matter, not differences: use a logarithmic axis if values span a decade
 
 
 PANELS = (
@@ -141,13 +141,13 @@ PANELS = (
 class Drawn:
     """A curve in a panel."""
 
-    run: int  # which of the runs, from 0: decides colour and line style
+    run: int  # number of the run, from 0, which selects colour and line style
     curve: Curve
     validation: bool
 
 
 def curves_of(panel: Panel, histories: list[History]) -> list[Drawn]:
-    """All there is to draw in a panel; runs without such events have no curve in it."""
+    """Return all curves of a panel; a run without such events has none."""
     found = []
     for run, history in enumerate(histories):
         if panel.training:

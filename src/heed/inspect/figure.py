@@ -1,4 +1,4 @@
-"""Curves drawn with matplotlib, into a file."""
+"""Draw curves to a file, with matplotlib."""
 
 import logging
 import math
@@ -13,33 +13,33 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FORMATS = (".png", ".svg", ".pdf")
-# The colour-blind-safe palette of Okabe and Ito, without its yellow, which is too light on white. Seven colours and
-# four line styles: no two of the first 28 runs look alike. Line styles and marks differ without colour too.
+# The colour-blind-safe palette of Okabe and Ito, without its yellow, which is too light on white. With seven colours
+# and four line styles, the first 28 runs all look different; line styles and markers also work without colour.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 _LINES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)))
 _MARKERS = "osD^vPX"
 
 
 def check_format(path: Path) -> None:
-    """Whether a figure can be written there, asked before anything is read.
+    """Check that a figure can be written in this format, before anything is read.
 
     Raises:
-        ConfigError: matplotlib is not installed, or it is a format we do not write.
+        ConfigError: matplotlib is not installed, or the format is not supported.
     """
     if path.suffix.lower() not in FORMATS:
         raise ConfigError(f"--out {path}: the name must end in {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
-    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # where it keeps its cache is nobody's concern
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # hides messages about its cache folder
     try:
         import matplotlib  # noqa: F401
     except ImportError:
         raise ConfigError(
             'figures need matplotlib: pip install "heed[plot]" (or matplotlib). '
-            "Without --out the curves are drawn in the terminal"
+            "Without --out, curves are drawn in the terminal"
         ) from None
 
 
 def save_figure(path: Path, names: Sequence[str], panels: list[tuple[Panel, list[Drawn]]]) -> None:
-    """Draw the panels, the named runs one over the other in each."""
+    """Draw the panels to a file, with all runs in each panel."""
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
@@ -47,14 +47,14 @@ def save_figure(path: Path, names: Sequence[str], panels: list[tuple[Panel, list
     rows = math.ceil(len(panels) / 2)
     n_legend_rows = math.ceil(len(names) / 2)
     figure = Figure(figsize=(5.5 * columns, 3.4 * rows + 0.3 * n_legend_rows), layout="constrained")
-    first = None  # all panels have the same steps below them
+    first = None  # all panels share its axis of steps
     for number, (panel, drawn) in enumerate(panels, 1):
         axes = figure.add_subplot(rows, columns, number, sharex=first)
         _draw(axes, panel, drawn)
         first = first or axes
     figure.legend(
         handles=[Line2D([], [], **_style(run)) for run in range(len(names))],
-        labels=[name.replace("$", r"\$") for name in names],  # or it would be read as a formula
+        labels=[name.replace("$", r"\$") for name in names],  # a bare $ would start a formula
         loc="outside lower center",
         ncols=2,
         frameon=False,
@@ -78,7 +78,7 @@ def _draw(axes: "Axes", panel: Panel, drawn: list[Drawn]) -> None:
         low, high = axes.get_ylim()
         axes.yaxis.set_major_locator(LogLocator(subs=(1,) if high > 200 * low else (1, 2, 5)))
         axes.yaxis.set_major_formatter("{x:g}")
-    axes.set_title(panel.title + (": training thin, validation with marks" if both else ""), fontsize=11, loc="left")
+    axes.set_title(panel.title + (": training thin, validation with markers" if both else ""), fontsize=11, loc="left")
     axes.set_xlabel("step")
     axes.set_ylabel(panel.unit + (", log scale" if axes.get_yscale() == "log" else ""))
     axes.xaxis.set_major_formatter("{x:,.0f}")
@@ -98,7 +98,7 @@ def _style(run: int) -> dict[str, Any]:
 
 
 def _every(one: Drawn) -> tuple[int, int]:
-    """The first point to mark, and how many on is the next: each validation while they are few, some of the steps."""
+    """Return the first point to mark and the distance to the next: about 25 validations, or 8 training steps."""
     n = len(one.curve)
     every = max(n // (25 if one.validation else 8), 1)
-    return one.run * every // 3 % every, every  # runs are not marked at the same steps
+    return one.run * every // 3 % every, every  # so that the markers of runs do not overlap

@@ -1,4 +1,4 @@
-"""Run folders: where they are, and how each of them stands. Reads only, and never loads a model."""
+"""Find run folders and the state of each. This only reads files, and never loads a model."""
 
 import os
 from collections.abc import Iterator
@@ -16,17 +16,17 @@ DEPTH = 4  # levels of folders searched for runs
 
 @dataclass(frozen=True)
 class RunState:
-    """How a run stands."""
+    """The state of a run."""
 
     path: Path
     state: str  # running, finished, stopped early, interrupted, died, empty, damaged
     reason: str = ""  # why it is empty or damaged
     step: int = 0
     max_steps: int | None = None
-    metric: str | None = None  # what its validations go by (train.metric)
-    best: float | None = None  # the best validation by that
+    metric: str | None = None  # the criterion of its validations (train.metric)
+    best: float | None = None  # the best validation by that criterion
     best_bleu: float | None = None
-    valid_perplexity: float | None = None  # the last of each
+    valid_perplexity: float | None = None  # the last value, as is train_perplexity
     train_perplexity: float | None = None
     last_activity: float | None = None  # seconds since 1970
     size: int = 0  # bytes of all files
@@ -34,27 +34,27 @@ class RunState:
 
 
 def find_runs(folder: Path, depth: int = DEPTH) -> Iterator[Path]:
-    """The run folders at or below a folder, by name. There are no runs within runs."""
+    """Yield the run folders at or below a folder, by name. Folders inside a run are not searched."""
     try:
         if is_run(folder):
             yield folder
             return
         below = sorted(one for one in folder.iterdir() if one.is_dir() and not one.name.startswith("."))
     except PermissionError:
-        yield folder  # cannot be looked into: `state_of` says so
+        yield folder  # `state_of` reports that it cannot be read
         return
     for one in below if depth else ():
         yield from find_runs(one, depth - 1)
 
 
 def is_run(folder: Path) -> bool:
-    """Whether this is what `heed train` makes, whole or not."""
-    there = {one.name for one in folder.iterdir()} if folder.is_dir() else set()
-    return "events.jsonl" in there or {"config.json", "checkpoints"} <= there
+    """Return whether this is a run folder of `heed train`, complete or not."""
+    names = {one.name for one in folder.iterdir()} if folder.is_dir() else set()
+    return "events.jsonl" in names or {"config.json", "checkpoints"} <= names
 
 
 def state_of(run: Path) -> RunState:
-    """How a run stands right now. A folder that cannot be understood is "damaged", with the reason."""
+    """Return the current state of a run. A folder that cannot be read is "damaged", with the reason."""
     size = _size(run)
     try:
         running = FolderLock.is_held(run)
@@ -107,7 +107,7 @@ def _max_steps(run: Path) -> int:
 
 
 def _size(folder: Path) -> int:
-    """The bytes of all files; a running training may delete some while we count."""
+    """Return the total size of all files in bytes; a running training may delete some meanwhile."""
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:

@@ -1,4 +1,4 @@
-"""Attention drawn with characters, for the terminal."""
+"""Draw attention with characters, for the terminal."""
 
 from collections.abc import Sequence
 
@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 _SHADES = "·░▒▓█"  # one for each fifth of the weight
-_BLANK_BELOW = 0.05  # of a row's weight
+_BLANK_BELOW = 0.05  # share of a row's weight
 
 
 def words_of(pieces: Sequence[str]) -> tuple[list[str], list[list[int]]]:
-    """Pieces put together into words: the words, and the numbers of each one's pieces."""
+    """Join pieces to words; return the words, and the indices of the pieces of each."""
     words: list[str] = []
     members: list[list[int]] = []
     for i, piece in enumerate(pieces):
@@ -24,15 +24,15 @@ def words_of(pieces: Sequence[str]) -> tuple[list[str], list[list[int]]]:
 
 
 def by_words(weights_LM: NDArray[np.float32], rows: list[list[int]], columns: list[list[int]]) -> NDArray[np.float32]:
-    """What a word looks at: the mean over its pieces; how much a word is looked at: the sum over its pieces."""
+    """Return attention between words: the mean over the pieces of a row's word, the sum over those of a column's."""
     summed = np.stack([weights_LM[:, members].sum(1) for members in columns], axis=1)
     return np.stack([summed[members].mean(0) for members in rows])
 
 
 def grid(weights_LM: NDArray[np.float32], row_words: Sequence[str], column_words: Sequence[str]) -> str:
-    """Draw a table: each row a word that looks, each column a word looked at, darker for more weight.
+    """Draw attention from each row's word to each column's word, darker for more weight.
 
-    Five shades, one for each fifth of the row's weight; less than 5 % is left blank.
+    There are five shades, one for each fifth of the row's weight; less than 5 % is blank.
     """
     left = max(map(len, row_words)) + 2
     widths = [max(len(word), 4) + 2 for word in column_words]

@@ -1,7 +1,7 @@
-"""Curves drawn with characters, for the terminal.
+"""Draw curves with characters, for the terminal.
 
-Training is a line, of another dash for each run; validation is the run's letter at each point. So the runs differ
-without colour as well. Braille characters give each cell 2 × 4 dots; where they cannot be shown, ASCII does.
+Training is a line, with a different dash pattern for each run; validation is the run's letter at each point. So runs
+differ without colour as well. Braille characters give each cell 2 × 4 dots; ASCII replaces them where necessary.
 """
 
 import math
@@ -13,11 +13,11 @@ from itertools import pairwise
 from heed.inspect.curves import Drawn, Panel, is_logarithmic
 
 HEIGHT = 10  # rows of a plot, without title and axis
-CHARACTERS = "⣿│┤└┬─"  # what must be showable, or else ASCII
-_DASHES = ("1", "11110000", "1000", "11111100100")  # which dots along a line are drawn
+CHARACTERS = "⣿│┤└┬─"  # if the terminal cannot show these, draw in ASCII
+_DASHES = ("1", "11110000", "1000", "11111100100")  # the dots along a line that are drawn
 _ASCII_LINES = ".+*=~#%"
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # of a braille character, by row and column
-# The colour-blind-safe palette of Okabe and Ito, as near as the 256 colours of terminals come.
+# The closest of a terminal's 256 colours to the colour-blind-safe palette of Okabe and Ito.
 _COLOURS = (32, 208, 36, 175, 74, 166, 220)
 
 
@@ -26,7 +26,7 @@ def letter(run: int) -> str:
 
 
 def legend(names: Sequence[str], ascii_only: bool = False, colours: bool = False) -> list[str]:
-    """A line for each run: its letter, its dash, its name."""
+    """Return a line for each run: its letter, its dash pattern and its name."""
     lines = []
     for run, name in enumerate(names):
         cells = _Cells(8, 1, ascii_only)
@@ -36,7 +36,7 @@ def legend(names: Sequence[str], ascii_only: bool = False, colours: bool = False
 
 
 def draw(panel: Panel, drawn: list[Drawn], width: int, *, ascii_only: bool = False, colours: bool = False) -> list[str]:
-    """A panel as lines of at most `width` characters. There must be something to draw."""
+    """Draw a panel as lines of at most `width` characters; `drawn` must not be empty."""
     logarithmic = is_logarithmic(panel, drawn)
     y_axis = _Axis.of([value for one in drawn for _, value in one.curve], logarithmic)
     x_axis = _Axis.of([0.0, *(float(step) for one in drawn for step, _ in one.curve)], False)
@@ -45,7 +45,7 @@ def draw(panel: Panel, drawn: list[Drawn], width: int, *, ascii_only: bool = Fal
     cells = _Cells(max(width - margin - 2 - len(" step"), 10), HEIGHT, ascii_only)
     for one in drawn:
         places = [(x_axis.place(step), y_axis.place(value)) for step, value in one.curve]
-        if not (one.validation and panel.training):  # its marks stand among the lines of training
+        if not (one.validation and panel.training):  # next to training lines, validation is only letters
             cells.line(one.run, places)
         for place in places if one.validation else places[-1:]:
             cells.mark(one.run, place)
@@ -70,7 +70,7 @@ def _row(place: float) -> int:
 
 
 def _below(axis: "_Axis", width: int, margin: int, ascii_only: bool) -> list[str]:
-    """The axis of steps, and its numbers under their ticks."""
+    """Draw the axis of steps, with numbers under the ticks."""
     corner, dash, tick_mark = ("+", "-", "+") if ascii_only else ("└", "─", "┬")
     rule = [dash] * width
     numbers = ""
@@ -96,18 +96,18 @@ class _Axis:
     def of(cls, values: Sequence[float], logarithmic: bool) -> "_Axis":
         low, high = min(values), max(values)
         if low == high:
-            room = abs(low) / 10 or 1.0
-            low, high = low - room, high + room
+            padding = abs(low) / 10 or 1.0
+            low, high = low - padding, high + padding
         return cls(low, high, logarithmic)
 
     def place(self, value: float) -> float:
-        """From 0 at the low end to 1 at the high one."""
+        """Return the position of a value on the axis, from 0 at the low end to 1 at the high end."""
         if self.logarithmic:
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
 
     def ticks(self, n: int) -> list[float]:
-        """About n round numbers on the axis."""
+        """Return about n round numbers on the axis."""
         if self.logarithmic:
             exponents = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
             factors = (1,) if self.high > 200 * self.low else (1, 2, 5)
@@ -121,7 +121,7 @@ class _Axis:
 
 
 class _Cells:
-    """A sheet of characters to draw on; places go from (0, 0), below left, to (1, 1)."""
+    """A grid of characters to draw on; places range from (0, 0) at the bottom left to (1, 1)."""
 
     def __init__(self, width: int, height: int, ascii_only: bool) -> None:
         self.width, self._height, self._ascii = width, height, ascii_only
@@ -131,7 +131,7 @@ class _Cells:
         self._owner = [[0] * width for _ in range(height)]  # the run drawn last, for the colour
 
     def line(self, run: int, places: Sequence[tuple[float, float]]) -> None:
-        """Draw from place to place, with the run's dash."""
+        """Draw a line through the places, with the run's dash pattern."""
         dash = "1" if self._ascii else _DASHES[run % len(_DASHES)]
         for i, (x, y) in enumerate(_path([self._dot(place) for place in places])):
             if dash[i % len(dash)] == "0":
@@ -162,7 +162,7 @@ class _Cells:
 
 
 def _path(dots: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """All dots of the straight lines from dot to dot, each joint once."""
+    """Yield all dots of the straight lines through these dots, each joint once."""
     yield dots[0]
     for (x, y), (next_x, next_y) in pairwise(dots):
         n = max(abs(next_x - x), abs(next_y - y))

@@ -1,1 +1,1 @@
-"""Strings to ids and back. Nothing here imports torch."""
+"""Convert strings to ids and back. Nothing here imports torch."""

@@ -1,7 +1,7 @@
-"""A joint vocabulary of both languages (section 5.1), learnt and applied by sentencepiece.
+"""Learn and apply a joint vocabulary of both languages (section 5.1), with sentencepiece.
 
-Byte-pair encoding, or single characters, with byte fallback: a character the vocabulary lacks is spelt as its UTF-8
-bytes, so nothing is ever unknown and `decode(encode(text)) == normalize(text)` for every text.
+It uses byte-pair encoding or single characters, with byte fallback: a character that the vocabulary lacks becomes its
+UTF-8 bytes, so nothing is ever unknown, and `decode(encode(text)) == normalize(text)` for every text.
 """
 
 import io
@@ -22,19 +22,20 @@ from heed.errors import TokenizerError
 from heed.text.normalize import SPACE_MARK, normalize
 from heed.vocabulary import Vocabulary
 
-# Sentencepiece skips lines over 4192 bytes and aborts the process on a word of 65536 characters. Learning
-# counts words only, so lines are handed over in chunks below both limits and nothing is skipped.
-_CHUNK = 1000
+# Sentencepiece skips lines over 4192 bytes and aborts the process on a word of 65536 characters. Learning only counts
+# words, so we split lines into chunks below both limits, and nothing is skipped.
+_CHUNK_CHARACTERS = 1000
 
-# It also skips every line with this character, which stands for "unknown" while it learns. Such lines are
-# learnt without it; in texts to encode it is spelt in bytes.
-_NORMAL, _BPE = 1, 2  # in sentencepiece_model.proto: Type.NORMAL, ModelType.BPE
+# Sentencepiece also skips every line with this character, which means "unknown" during learning. We learn such lines
+# without it; in a text to encode, it becomes bytes.
 _RESERVED = "\u2585"
+
+_NORMAL, _BPE = 1, 2  # in sentencepiece_model.proto: Type.NORMAL, ModelType.BPE
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """One text as pieces; `offsets[i]` are the characters `text[begin:end]` that piece i covers."""
+    """One text as tokens, given by ids and pieces; `offsets[i]` is the span of `text` that token i covers."""
 
     text: str
     ids: list[int]
@@ -43,7 +44,7 @@ class Encoding:
 
 
 class Tokenizer:
-    """Text to ids and back."""
+    """Converts text to ids and back."""
 
     def __init__(self, model: bytes) -> None:
         self.model = model
@@ -70,20 +71,20 @@ class Tokenizer:
         unit: Literal["subword", "character"] = "subword",
         symbols: Sequence[str] = (),
     ) -> "Tokenizer":
-        """Learn at most `vocab_size` pieces from text; a small text may not have that many.
+        """Learn at most `vocab_size` pieces from text; a small text may have fewer.
 
-        Of characters, the most frequent ones get a piece; the others are spelt in bytes.
+        The most frequent characters, up to `character_coverage`, become pieces; the others are encoded as bytes.
         `symbols` are one piece each and never split, such as the tag of a language.
         """
         special = Vocabulary(vocab_size)  # their ids
         smallest = len({special.pad, special.end, special.unknown}) + len(symbols) + 256 + 1
         if vocab_size < smallest:
             raise TokenizerError(
-                f"a vocabulary of {vocab_size} is too small: {smallest - 1} are taken by the 256 bytes and special "
-                "tokens; raise text.vocab_size"
+                f"a vocabulary of {vocab_size} is too small: the 256 bytes and the special tokens take "
+                f"{smallest - 1}; raise text.vocab_size"
             )
         model = io.BytesIO()
-        chunks = _Remembering(_chunks(lines))
+        chunks = _ErrorKeeper(_chunks(lines))
         try:
             sentencepiece.SentencePieceTrainer.train(
                 sentence_iterator=chunks.items,
@@ -95,7 +96,7 @@ class Tokenizer:
                 byte_fallback=True,
                 normalization_rule_name="identity",  # ours is `normalize`; sentencepiece's NFKC changes text
                 remove_extra_whitespaces=False,
-                max_sentence_length=8 * _CHUNK,
+                max_sentence_length=8 * _CHUNK_CHARACTERS,
                 pad_id=special.pad,
                 eos_id=special.end,
                 unk_id=special.unknown,
@@ -106,20 +107,18 @@ class Tokenizer:
         except RuntimeError as error:
             chunks.check()
             if chunks.ended and not chunks.count:
-                raise TokenizerError("no text to learn a vocabulary from: there are only blank lines") from None
-            raise TokenizerError(_plain_words(str(error), vocab_size)) from None
+                raise TokenizerError("no text to learn a vocabulary from: all lines are blank") from None
+            raise TokenizerError(_explained(str(error), vocab_size)) from None
         chunks.check()
         return cls(model.getvalue())
 
     @classmethod
     def load(cls, path: str | Path) -> "Tokenizer":
-        """The tokenizer in a file, such as a run folder's `tokenizer.model`."""
+        """Load a tokenizer from a file, such as a run folder's `tokenizer.model`."""
         try:
             return cls(read_file(Path(path)))
         except FileNotFoundError:
-            raise TokenizerError(
-                f"{path}: no such sentencepiece model; check the path, or fetch the file again"
-            ) from None
+            raise TokenizerError(f"{path}: no such sentencepiece model; check the path, or restore the file") from None
         except OSError as error:
             raise TokenizerError(f"{path}: cannot be read ({error.strerror})") from None
         except TokenizerError as error:
@@ -130,31 +129,31 @@ class Tokenizer:
 
     @cached_property
     def longest_piece(self) -> int:
-        """The characters of the longest piece."""
+        """Return the number of characters of the longest piece."""
         return max(map(len, self.pieces(range(len(self)))))
 
     def encode(self, text: str) -> Encoding:
-        """Pieces of one text, with the characters of the *normalised* text each one covers."""
+        """Encode one text, with the span of the *normalised* text that each token covers."""
         text = normalize(text)
         found = self._processor.encode(text, return_type="offset_mapping")
         return Encoding(text, found["ids"], found["pieces"], [(begin, end) for begin, end in found["offsets"]])
 
     def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Ids alone, of many texts at once: the quick way."""
+        """Encode many texts to ids only, which is fast."""
         ids: list[list[int]] = self._processor.encode([normalize(text) for text in texts])
         return ids
 
     def encode_arrays(self, normalized: Sequence[str]) -> list[NDArray[np.int32]]:
-        """Ids of texts that `normalize` would not change, in one thread."""
+        """Encode texts that are normalised already, in one thread."""
         ids: list[NDArray[np.int32]] = self._processor.encode(list(normalized), return_type="numpy", num_threads=1)
         return ids
 
     @cached_property
     def splits_at_spaces(self) -> bool:
-        """Whether the ids of a line are those of its words, each encoded by itself.
+        """Return whether encoding a line gives the ids of its words, each encoded alone.
 
-        So it is for the sub-words `learn` makes. A model from elsewhere may have pieces that reach over spaces, or look
-        for the most probable pieces of the line as a whole. False for characters, too: a word is no unit of theirs.
+        It does for the sub-words that `learn` makes. A foreign model may have pieces that contain spaces, or choose the
+        most probable pieces of the whole line. It is False for characters, too, for which words do not matter.
         """
         trainer: dict[int, int | bytes] = {}
         normalizer: dict[int, int | bytes] = {}
@@ -163,13 +162,13 @@ class Tokenizer:
                 trainer |= dict(_fields(value))
             elif field == 3 and isinstance(value, bytes):
                 normalizer |= dict(_fields(value))
-        # Numbers and defaults are those of sentencepiece_model.proto: byte-pair encoding with bytes to fall back on,
-        # the space mark before a word, even the first, and the text as it is otherwise.
+        # Field numbers and defaults are from sentencepiece_model.proto: byte-pair encoding with byte fallback, a space
+        # mark before every word, even the first, and no other change of the text.
         is_bpe = (trainer.get(3, 1), trainer.get(35, 0), trainer.get(24, 0)) == (2, 1, 0)
         is_plain = (normalizer.get(2, b""), normalizer.get(3, 1), normalizer.get(5, 1)) == (b"", 1, 1)
         pieces = self.pieces(range(len(self)))
-        reach_over = any(SPACE_MARK in piece[1:] or " " in piece for piece in pieces)
-        return is_bpe and is_plain and SPACE_MARK in pieces and not reach_over
+        has_inner_space = any(SPACE_MARK in piece[1:] or " " in piece for piece in pieces)
+        return is_bpe and is_plain and SPACE_MARK in pieces and not has_inner_space
 
     def merge_scores(self) -> dict[str, float]:
         """Return the pieces that byte-pair encoding makes of characters, with their scores: the highest merge first.
@@ -189,8 +188,8 @@ class Tokenizer:
         return found
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of some ids; specials count for nothing, broken byte sequences become U+FFFD."""
-        # Normalised, because a model may well write the bytes of a line end.
+        """Return the text of ids; special tokens are ignored, and invalid byte sequences become U+FFFD."""
+        # Normalise, because a model may write the bytes of a line end.
         return normalize(self._processor.decode([i for i in ids if i not in self._special]))
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
@@ -199,7 +198,7 @@ class Tokenizer:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The fields of a protocol buffer's message: number and value, sub-messages as bytes."""
+    """Yield number and value of each field of a protocol-buffer message; a sub-message is bytes."""
     at = 0
 
     def varint() -> int:
@@ -223,22 +222,22 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
         at += size
 
 
-class _Remembering:
-    """Items for sentencepiece, which hides an error raised by its iterator or takes it for the end of the text.
+class _ErrorKeeper:
+    """Iterates over items, and keeps an error that sentencepiece would hide or take for the end of the text.
 
-    `items` is a generator that waits within its `try` from the start, so that Ctrl-C is kept whenever it comes.
+    `items` is a generator that is inside its `try` from the start, so it keeps Ctrl-C whenever it comes.
     """
 
     def __init__(self, items: Iterator[str]) -> None:
         self.count = 0
         self.ended = False
         self._error: BaseException | None = None
-        self.items = self._remembering(items)
+        self.items = self._keeping_errors(items)
         next(self.items)
 
-    def _remembering(self, items: Iterator[str]) -> Iterator[str]:
+    def _keeping_errors(self, items: Iterator[str]) -> Iterator[str]:
         try:
-            yield ""  # the constructor takes this one
+            yield ""  # consumed by the constructor
             for item in items:
                 self.count += 1
                 yield item
@@ -248,19 +247,19 @@ class _Remembering:
             raise
 
     def check(self) -> None:
-        """Raise what went wrong while sentencepiece was reading."""
+        """Raise the error that occurred while sentencepiece was reading, if any."""
         if self._error is not None:
             raise self._error from None
 
 
-def _plain_words(error: str, vocab_size: int) -> str:
-    """What sentencepiece says, without its source code."""
+def _explained(error: str, vocab_size: int) -> str:
+    """Rewrite a message of sentencepiece without its references to source code."""
     if too_small := re.search(r"required_chars\. \d+ vs (\d+)", error):
-        least = int(too_small[1])
+        minimum = int(too_small[1])
         return (
             f"a vocabulary of {vocab_size:,} is too small for this text: its characters, the 256 bytes and the special "
-            f"symbols are {least:,}. Set text.vocab_size to {least:,} for a model of characters, and higher for pieces "
-            "of words; or lower text.character_coverage, so that rare characters are spelt in bytes"
+            f"tokens take {minimum:,}. Set text.vocab_size to {minimum:,} for a character model, or higher for "
+            "sub-words; or lower text.character_coverage, so that rare characters are encoded as bytes"
         )
     reason = re.sub(r"^[A-Z_]+: *\S*\(\d+\) *", "", error).strip()
     return f"sentencepiece could not learn a vocabulary of {vocab_size:,}: {reason}"
@@ -269,9 +268,9 @@ def _plain_words(error: str, vocab_size: int) -> str:
 def _chunks(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         line = normalize(line.replace(_RESERVED, " "))
-        while len(line) > _CHUNK:
-            cut = line.rfind(" ", 1, _CHUNK)
-            cut = cut if cut > 0 else _CHUNK
+        while len(line) > _CHUNK_CHARACTERS:
+            cut = line.rfind(" ", 1, _CHUNK_CHARACTERS)
+            cut = cut if cut > 0 else _CHUNK_CHARACTERS
             yield line[:cut]
             line = line[cut:].lstrip(" ")
         if line:

@@ -54,13 +54,8 @@ def predicted_peak(config: Config, n_parameters: int, vocabulary: Vocabulary, pr
     kept = width * model_class(config.model).kept_floats(config.model, MAX_POSITIONS) * _positions(config, processes)
     views, logit_buffers = (2, 8) if config.train.consistency else (1, 3)
     to_come = _bytes_of_weights(config, share) - 4 * share  # the weights are already allocated
-    return (
-        at_start
-        + to_come
-        + int(_ACTIVATION_FACTOR * views * kept)
-        + (8 if views == 2 else 3) * 4 * logits
-        + _LIBRARY_BYTES
-    )
+    activations = int(_ACTIVATION_FACTOR * views * kept)
+    return at_start + to_come + activations + logit_buffers * 4 * logits + _LIBRARY_BYTES
 
 
 def fit_micro_batches(

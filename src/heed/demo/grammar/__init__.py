@@ -1,8 +1,8 @@
-"""A built-in English-German corpus: sentences drawn from a grammar that says everything in both languages at once.
+"""Make an English-German corpus: sentences sampled from a grammar that generates both languages together.
 
-One abstract tree is drawn (`sample.py`) and read out twice (`english.py`, `german.py`), so a pair is correct by
-construction, and a source has exactly one translation. It is small enough to be learned in minutes and has what makes
-translation need attention: reordering, agreement over distance, possessives and pronouns that must find their owner.
+One abstract tree is sampled (`sample.py`) and rendered twice (`english.py`, `german.py`), so a pair is correct by
+construction, and a source has exactly one translation. The language is small enough to be learned in minutes, and has
+what makes translation need attention: reordering, long-distance agreement, possessives and pronouns with antecedents.
 """
 
 import random
@@ -40,15 +40,15 @@ TYPED_BY_PEOPLE: tuple[Pair, ...] = (
     ),
     Pair("I don't know whether she has read the letter.", "Ich weiß nicht, ob sie den Brief gelesen hat."),
 )
-"""What somebody might type to try a model. None of them is ever among the training sentences."""
+"""Sentences that a user might type to try a model. None of them is ever in the training text."""
 
 _TYPED = frozenset(pair.source for pair in TYPED_BY_PEOPLE)
-_PARTS = 50
-"""The English text alone decides: of fifty parts, one is for validation and one for the test."""
+_N_BUCKETS = 50
+"""A hash of the English text selects one of these: one is for validation, one for the test, the rest for training."""
 
 
 def sentences(seed: int) -> Iterator[Pair]:
-    """Sentence pairs without end, not all distinct; the same for the same seed everywhere."""
+    """Yield sentence pairs without end, not all distinct; a seed gives the same pairs on every machine."""
     sampler = Sampler(random.Random(seed).random)
     while True:
         tree = sampler.sentence()
@@ -56,14 +56,14 @@ def sentences(seed: int) -> Iterator[Pair]:
 
 
 def part_of(source: str) -> str:
-    """Where a sentence belongs: "train", "valid" or "test", or "typed" for those of `TYPED_BY_PEOPLE`."""
+    """Return the part a sentence belongs to: "train", "valid" or "test", or "typed" for those of `TYPED_BY_PEOPLE`."""
     if source in _TYPED:
         return "typed"
-    return {0: "valid", 1: "test"}.get(zlib.crc32(source.encode()) % _PARTS, "train")
+    return {0: "valid", 1: "test"}.get(zlib.crc32(source.encode()) % _N_BUCKETS, "train")
 
 
 def corpus(train: int = 150_000, valid: int = 500, test: int = 1_000, seed: int = 2017) -> Corpus:
-    """Distinct pairs, exactly as many as asked for; no two parts share an English sentence, whatever the seeds."""
+    """Return exactly the given numbers of distinct pairs; no two parts share an English sentence, whatever the seed."""
     wanted = {"train": train, "valid": valid, "test": test}
     parts: dict[str, list[Pair]] = {name: [] for name in wanted}
     missing = sum(wanted.values())

@@ -1,4 +1,4 @@
-"""Drawing clauses: a verb with what it needs, a tense, and now and then a negation, a manner, a place."""
+"""Sample clauses: a verb with its complements, a tense, and sometimes a negation, a manner, a place."""
 
 from heed.demo.grammar import lexicon as lex
 from heed.demo.grammar.frames import COMPARED, DOES, QUALITIES, STATES, UNDERGOES, Frame, tagged
@@ -47,7 +47,7 @@ _AUXILIARY_TENSES = ("future", "if")
 
 
 def _looks_past(clause: Clause) -> bool:
-    """ "They read" is two tenses in one spelling; the grammar keeps it for the past."""
+    """Return whether present and past look the same, as in "they read"; the grammar uses such a form for the past."""
     verb = clause.verb.english
     bare = not (clause.modal or clause.negated or clause.progressive)
     return bare and verb.base == verb.past and clause.tense == PRESENT and clause.subject.person != THIRD
@@ -65,10 +65,10 @@ class Clauses(Phrases):
         relatives: bool = False,
         thing: Nominal | None = None,
     ) -> tuple[Clause, str]:
-        """A clause, and the letter of its tense (see `lexicon/adverbs.py`).
+        """Return a clause, and the letter of its tense (see `lexicon/adverbs.py`).
 
-        `group` limits the tense to what suits a neighbouring clause; `near` limits possessives to those that cannot
-        be taken for somebody in that clause; `plain` keeps the phrases short; `thing` is the object.
+        `group` limits the tense to those that suit a neighbouring clause; `near` limits possessives to those that
+        cannot refer to that clause; `plain` keeps the phrases short; `thing` is the object.
         """
         negated = negatable and self.chance(0.12)
         if subject is None:
@@ -144,7 +144,7 @@ class Clauses(Phrases):
         plain: bool,
         thing: Nominal | None = None,
     ) -> None:
-        """Adds what the verb cannot do without."""
+        """Add the complements that the verb needs."""
         kind = frame.kind
         if frame.objects:
             clause.object = thing or self.object(frame, owner, clause.negated, near, plain)
@@ -169,7 +169,7 @@ class Clauses(Phrases):
         if "person" in noun.tags:
             r = self.random()
             if r < 0.18:
-                return self.somebody(owner)
+                return self.object_pronoun(owner)
             if r < 0.28:
                 return self.another(lex.NAMES)
         if not frame.human and not (frame.verb.objects & {"tail", "paw", "bone", "nest"}):
@@ -205,7 +205,7 @@ class Clauses(Phrases):
         return self.place(True, owner, near)
 
     def adorn(self, clause: Clause, frame: Frame, key: str, owner: Pronoun | None, near: bool) -> None:
-        """Adds what the verb can do without."""
+        """Add optional adverbials."""
         verb = frame.verb
         subject = clause.subject
         counted = type(subject) is NounPhrase and subject.determiner in (lex.EVERY, lex.NO, lex.ALL)
@@ -234,10 +234,10 @@ class Clauses(Phrases):
             return Prepositional(noun.at, self.location(noun, owner, near))
         return self.place(frame.human, owner, near)
 
-    # Relative clauses.
+    # --- relative clauses ---------------------------------------------------------------------------------------
 
     def attach_relative(self, phrase: NounPhrase, key: str) -> None:
-        """Gives the phrase a relative clause about it, if its determiner lets one tell which is meant."""
+        """Add a relative clause to the phrase, if its determiner permits one."""
         noun = phrase.noun
         if phrase.owner or phrase.determiner not in (lex.THE, lex.A, lex.THIS, lex.EVERY, lex.ALL, lex.MANY_OF):
             return
@@ -271,7 +271,7 @@ class Clauses(Phrases):
     def ends_in_relative(self, clause: Clause) -> bool:
         return type(clause.object) is NounPhrase and clause.object.relative is not None
 
-    # Being.
+    # --- clauses with "to be" -----------------------------------------------------------------------------------
 
     def quality(
         self,
@@ -282,7 +282,7 @@ class Clauses(Phrases):
         negatable: bool = True,
         passing: bool = False,
     ) -> tuple[Clause, str]:
-        """Somebody or something is so: hungry, very old; only hungry if it is to be `passing`."""
+        """Return a clause about a quality (hungry, very old); `passing` permits only temporary ones (hungry)."""
         negated = negatable and self.chance(0.12)
         if subject is None:
             r = self.random()
@@ -349,7 +349,7 @@ class Clauses(Phrases):
         return NounPhrase(determiner, noun, self.chance(0.15))
 
     def trade(self) -> Clause:
-        """Somebody is a baker; women only what English calls by a word of their own."""
+        """Return a clause about a profession; a woman has only those for which English has a feminine word."""
         pronoun = lex.PRONOUN_HE if self.chance(0.7) else lex.PRONOUN_SHE
         r = self.random()
         subject: Nominal = pronoun
@@ -365,7 +365,7 @@ class Clauses(Phrases):
         return clause
 
     def existence(self) -> Clause:
-        """There is a castle in this village."""
+        """Return a clause such as "there is a castle in this village"."""
         r = self.random()
         if r < 0.35:
             noun, shop = self.another(_GOODS), self.another(_SHOPS)

@@ -1,4 +1,4 @@
-"""The English of a tree."""
+"""Render a tree in English."""
 
 from heed.demo.grammar.lexicon import DUMMY_THERE
 from heed.demo.grammar.tree import (
@@ -85,7 +85,7 @@ def _subordinate(tree: Subordinate) -> str:
 
 
 def _verbs(clause: Clause, supported: bool) -> tuple[str, str]:
-    """The auxiliary, which is negated and inverted, and the rest; `supported` asks for a "do" if there is none."""
+    """Return the auxiliary, which is negated and inverted, and the rest; `supported` adds a "do" if there is none."""
     verb = clause.verb.english
     subject = clause.subject
     if subject is DUMMY_THERE and clause.object:
@@ -156,7 +156,7 @@ def _question(clause: Clause, asks: Adverb | None) -> str:
 
 
 def _rest(clause: Clause, main: str, skip_time: bool = False, skip_place: bool = False) -> str:
-    """All that follows the auxiliary. An asked or relative object has left only its preposition behind."""
+    """Return everything after the auxiliary. An object that was moved to the front leaves only its preposition."""
     verb = clause.verb.english
     words = [main]
     tree = clause.object
@@ -216,7 +216,7 @@ def _adverbial(tree: Prepositional | Adverb) -> str:
 
 
 def nominal(tree: Nominal, case: int) -> str:
-    """`case` is 0 for a subject, 1 for anything else."""
+    """Render a nominal; `case` is 0 for a subject, 1 for anything else."""
     if type(tree) is NounPhrase:
         return noun_phrase(tree)
     if type(tree) is Pronoun:
@@ -247,7 +247,7 @@ def noun_phrase(tree: NounPhrase) -> str:
         possessor = noun_phrase(owner)
         text = possessor + ("' " if possessor.endswith("s") and owner.plural else "'s ") + noun
     if relative := tree.relative:
-        # "Who" only of a person that is the subject; "that" is never wrong elsewhere.
+        # "Who" is for a person as subject; "that" is right everywhere else.
         who = type(relative.subject) is Gap and "person" in tree.noun.tags
         text = f"{text} {'who' if who else 'that'} {_clause(relative)}"
     return text

@@ -1,4 +1,4 @@
-"""Which words go together: for every verb the nouns it accepts, and for every noun its verbs and adjectives."""
+"""Define which words go together: the nouns that each verb accepts, and the verbs and adjectives of each noun."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from heed.demo.grammar.words import Adjective, Noun, Verb
 
 
 class Frame:
-    """A verb with the nouns that may be its subject and its object; `kind` names what else it needs."""
+    """A verb with the nouns that may be its subject and its object; `kind` names its other complements."""
 
     __slots__ = ("human", "kind", "objects", "subjects", "verb")
 
@@ -17,7 +17,7 @@ class Frame:
         self.subjects = tagged(*verb.subjects)
         self.objects = tagged(*verb.objects)
         self.human = bool(verb.subjects & {"person", "adult"})
-        """A pronoun or a first name may be the subject."""
+        """Whether a pronoun or a first name may be the subject."""
 
 
 def tagged(*tags: str) -> list[Noun]:
@@ -49,7 +49,7 @@ UNDERGOES: dict[Noun, list[Frame]] = {
 
 
 def _share(adjective: Adjective) -> int:
-    """How often to offer an adjective: more if few nouns can have it, or it would hardly ever be heard."""
+    """Return the weight of an adjective: higher if few nouns can have it, so that it is not too rare."""
     return 1 + min(15, 60 // len(tagged(*adjective.fits)))
 
 

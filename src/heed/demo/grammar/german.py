@@ -1,9 +1,9 @@
-"""The German of a tree.
+"""Render a tree in German.
 
-A German clause is a frame: the finite verb opens it in second place (or first, in a question) and the rest of the
-verb closes it; a subordinate clause closes with the finite verb too. Between the two stand, in this order: subject,
-pronouns, time, dative, accusative, "nicht", manner, company, place, and what else the verb demands. A relative
-clause of an object follows the frame, so that the verb need not wait for it.
+A German clause is a frame: the finite verb opens it in second place (or first, in a question), and the rest of the
+verb closes it; a subordinate clause closes with the finite verb as well. In between come, in this order: subject,
+pronouns, time, dative, accusative, "nicht", manner, companion, place, and other complements. A relative clause of an
+object follows the frame, so that it does not delay the verb.
 """
 
 from heed.demo.grammar.lexicon import BE, NO, THE
@@ -34,7 +34,7 @@ _SEIN = BE.german
 _WHO = ("wer", "wen", "wem")
 
 _KEEPS_PAST = frozenset(["sein", "haben", "wollen", "mögen", "wissen"])
-"""To say "du sahst" of one's listener sounds like the Bible: German says "du hast gesehen", except of these."""
+"""Verbs with a past tense in the second person: for others, "du sahst" is archaic, and German uses the perfect."""
 
 _SECOND, _LAST = range(2)
 
@@ -85,7 +85,7 @@ def _subordinate(tree: Subordinate) -> str:
 
 
 def _verbs(clause: Clause) -> tuple[str, str]:
-    """The finite verb, and what closes the frame."""
+    """Return the finite verb, and the words that close the frame."""
     verb = clause.verb.german
     person = clause.subject.person
     tense = clause.tense
@@ -109,7 +109,7 @@ def _clause(
     skip_place: bool = False,
     skip_subject: bool = False,
 ) -> str:
-    """`lead` opens the clause before the finite verb, in place of the subject; an empty one asks yes or no."""
+    """Render a clause; `lead` precedes the finite verb in place of the subject, and is empty in yes-no questions."""
     finite, closing = _verbs(clause)
     subject = "" if skip_subject else nominal(clause.subject, NOM)
     field, after = _field(clause, skip_time, skip_place)
@@ -149,7 +149,7 @@ def _asked_object(clause: Clause, tree: Nominal) -> str:
 
 
 def _field(clause: Clause, skip_time: bool = False, skip_place: bool = False) -> tuple[list[str], str]:
-    """What the frame encloses, but for the subject; and the clauses that follow it."""
+    """Return the words inside the frame without the subject, and the clauses that follow the frame."""
     words: list[str] = []
     after = ""
     verb = clause.verb.german
@@ -218,7 +218,7 @@ def _field(clause: Clause, skip_time: bool = False, skip_place: bool = False) ->
 
 
 def _predicate_noun(tree: NounPhrase, negated: bool) -> str:
-    """ "Er ist Arzt": a profession has no article, unless something is said about it."""
+    """Render a predicate noun: a profession has no article ("er ist Arzt"), unless it has a modifier."""
     if negated and tree.determiner.indefinite:
         return noun_phrase(tree, NOM, NO)
     if tree.determiner.indefinite and not tree.adjectives and "job" in tree.noun.tags:
@@ -247,7 +247,7 @@ def _adverbial(tree: Prepositional | Adverb) -> str:
 def _prepositional(preposition: str, tree: Nominal, case: int, with_relative: bool = True) -> str:
     if type(tree) is NounPhrase:
         text = noun_phrase(tree, case, None, with_relative)
-        # "In dem Haus, das ...": an article that points forward to a relative clause stays a word.
+        # "In dem Haus, das ...": before a relative clause, preposition and article are not contracted.
         if tree.relative is None and tree.determiner is THE:
             article, _, rest = text.partition(" ")
             return f"{with_contraction(preposition, article)} {rest}"
@@ -271,7 +271,7 @@ def nominal(tree: Nominal, case: int) -> str:
 
 
 def noun_phrase(tree: NounPhrase, case: int, determiner: Determiner | None = None, with_relative: bool = True) -> str:
-    """`determiner` replaces that of the tree: negation makes "ein" into "kein"."""
+    """Render a noun phrase; `determiner` replaces that of the tree, as negation turns "ein" into "kein"."""
     determiner = determiner or tree.determiner
     index = 4 * tree.slot + case
     text = tree.noun.german[4 + case if tree.plural else case]
@@ -289,7 +289,7 @@ def noun_phrase(tree: NounPhrase, case: int, determiner: Determiner | None = Non
 
 
 def _relative(head: NounPhrase, clause: Clause) -> str:
-    """The pronoun has the gender and number of its head and the case of its role in the clause."""
+    """Render a relative clause; its pronoun has the gender and number of its head, and the case of its own role."""
     verb = clause.verb.german
     if type(clause.subject) is Gap:
         pronoun = RELATIVE[4 * head.slot + NOM]

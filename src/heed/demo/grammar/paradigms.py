@@ -1,4 +1,4 @@
-"""From principal parts to paradigms: the inflection rules of both languages."""
+"""Derive paradigms from principal parts: the inflection rules of both languages."""
 
 import re
 
@@ -8,7 +8,7 @@ _VOWEL_CONSONANT = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]")
 """One syllable, short vowel, one consonant: stop, stopped, stopping."""
 _INSEPARABLE = re.compile(r"be(?!ll)|ver|er|zer|ge|umarm|unter")
 _NEEDS_E = re.compile(r".*([td]|ch[nm]|[^rlhnmaeiouäöü][nm])$")
-"""Stems that cannot bear a bare -t: arbeitet, findet, öffnet; but lernt, filmt, wohnt."""
+"""Stems that need -et instead of -t: arbeitet, findet, öffnet; but lernt, filmt, wohnt."""
 
 # Rows: masculine, feminine, neuter, plural; columns: nominative, accusative, dative, genitive.
 DER = tuple("der den dem des  die die der der  das das dem des  die die den der".split())
@@ -29,7 +29,7 @@ def english_plural(noun: str) -> str:
 
 
 def german_noun(nominative: str, genitive: str, plural: str) -> tuple[str, ...]:
-    """The eight forms. A genitive in -n marks the weak masculines, which wear it in every other case too."""
+    """Return the eight forms. A genitive in -n marks weak masculines, which have -n in all cases but the nominative."""
     weak = genitive != nominative and genitive.endswith("n")
     oblique = genitive if weak else nominative
     dative_plural = plural if plural.endswith(("n", "s")) else plural + "n"
@@ -37,7 +37,7 @@ def german_noun(nominative: str, genitive: str, plural: str) -> tuple[str, ...]:
 
 
 def english_verb(parts: list[str], particle: str = "", preposition: str = "") -> EnglishVerb:
-    """`parts` is the base alone for a regular verb, else base, past and participle."""
+    """Inflect an English verb; `parts` is the base of a regular verb, else base, past and participle."""
     base = parts[0]
     doubled = base + base[-1] if _VOWEL_CONSONANT.fullmatch(base) or base == "forget" else base
     if len(parts) == 1:
@@ -59,7 +59,7 @@ def english_verb(parts: list[str], particle: str = "", preposition: str = "") ->
 def german_verb(
     parts: list[str], prefix: str = "", moves: bool = False, preposition: str = "", case: int = ACC
 ) -> GermanVerb:
-    """`parts` is the infinitive alone for a weak verb, else infinitive, er-present, er-past and participle.
+    """Inflect a German verb; `parts` is a weak verb's infinitive, else infinitive, er-present, er-past, participle.
 
     All are given without the separable prefix, except the participle.
     """
@@ -79,13 +79,13 @@ def german_verb(
         ich = imperative = stem[:-2] + "le"
     else:
         ich = stem + "e"
-        # essen/isst gives "Iss!", fahren/fährt gives "Fahr!": only e turning into i survives here.
+        # essen/isst gives "Iss!", fahren/fährt gives "Fahr!": only the change from e to i is kept.
         imperative = stem + "e" if link or infinitive.endswith("ern") else stem
         if changed != stem and "ä" not in er and not er.endswith("et"):
             imperative = changed
     present = _IRREGULAR_PRESENT.get(infinitive) or (ich, du, er, infinitive)
     past_many = past + "n" if past.endswith("e") else past + "en"
-    past_du = past + "st"  # Said only of "war" and "hatte": see `german.py` on the second person.
+    past_du = past + "st"  # used only for "war" and "hatte": see `german.py` on the second person
     return GermanVerb(
         prefix + infinitive,
         present,
@@ -110,7 +110,7 @@ _IRREGULAR_PRESENT = {
 
 
 def with_contraction(preposition: str, article: str) -> str:
-    """In + dem = im, and its like; other pairs stay two words."""
+    """Contract "in dem" to "im" and the like; other pairs stay two words."""
     return _CONTRACTED.get((preposition, article)) or f"{preposition} {article}"
 
 

@@ -1,4 +1,4 @@
-"""Drawing noun phrases: determiners, adjectives, owners, names and pronouns, in natural proportions."""
+"""Sample noun phrases: determiners, adjectives, owners, names and pronouns, in natural proportions."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -13,8 +13,8 @@ T = TypeVar("T")
 _SPEAKERS = (lex.PRONOUN_I, lex.PRONOUN_YOU, lex.PRONOUN_HE, lex.PRONOUN_SHE, lex.PRONOUN_WE, lex.PRONOUN_THEY)
 _FIRST_PERSON = (lex.PRONOUN_I, lex.PRONOUN_WE)
 _SUBJECTS = (*_SPEAKERS, lex.PRONOUN_I, lex.PRONOUN_YOU)
-_ANYBODYS = tuple(pronoun.possessive for pronoun in _SPEAKERS)
-_OURS = (lex.PRONOUN_I.possessive, lex.PRONOUN_YOU.possessive, lex.PRONOUN_WE.possessive)
+_ALL_POSSESSIVES = tuple(pronoun.possessive for pronoun in _SPEAKERS)
+_SPEAKER_POSSESSIVES = (lex.PRONOUN_I.possessive, lex.PRONOUN_YOU.possessive, lex.PRONOUN_WE.possessive)
 _HER = lex.PRONOUN_SHE.possessive
 _BUILDINGS = tagged("building")
 _KIN = tagged("kin")
@@ -31,23 +31,22 @@ OWNED = frozenset(
     and ("place" not in noun.tags or not noun.tags.isdisjoint(("home", "room", "garden", "store", "bakery", "hotel")))
     and noun.tags.isdisjoint(("town", "island", "castle", "predator", "tree"))
 )
-_OWNED_BY_BEAST = frozenset(tagged("body", "bone", "nest"))
+_OWNED_BY_ANIMALS = frozenset(tagged("body", "bone", "nest"))
 _LANDMARKS = tagged("building", "tree", "gate", "wall", "bridge")
 
 
 class Phrases:
-    """All chance comes from one source of floats in [0, 1), so that every Python draws the same sentences."""
+    """Samples phrases. All randomness comes from one source of floats in [0, 1), so every Python samples the same."""
 
     def __init__(self, random: Callable[[], float]) -> None:
         self.random = random
-
         self.mentioned: list[object] = []
 
     def choose(self, options: Sequence[T]) -> T:
         return options[int(self.random() * len(options))]
 
     def another(self, options: Sequence[T]) -> T:
-        """One that this sentence has not mentioned, unless there are hardly any others."""
+        """Choose an option that this sentence has not mentioned, if one is found in a few attempts."""
         chosen = self.choose(options)
         for _ in range(3):
             if chosen not in self.mentioned:
@@ -62,9 +61,9 @@ class Phrases:
     def determiner(
         self, noun: Noun, plural: bool, negated: bool, owner: Pronoun | None, near: bool, plain: bool
     ) -> Determiner:
-        """`owner` is the subject, whom a possessive goes back to; `near` and `plain` as in `Clauses.action`."""
+        """Choose a determiner; `owner` is the subject, to which a possessive refers (others: see `Clauses.action`)."""
         r = self.random()
-        if noun in _OWNED_BY_BEAST and owner:
+        if noun in _OWNED_BY_ANIMALS and owner:
             return owner.possessive
         owned = noun in OWNED
         if owned and r > 0.5 and "kin" in noun.tags:
@@ -106,10 +105,10 @@ class Phrases:
         return lex.NO if r > 0.97 and not plain else lex.EVERY if r > 0.93 else lex.THE
 
     def possessive(self, owner: Pronoun | None, near: bool) -> Determiner:
-        """My, your, his. Those of the third person must have one German reading: "her" is the girl's if she acts."""
+        """Choose a possessive with only one German reading: "her" is the subject's if the subject is "she"."""
         if owner and self.chance(0.65):
             return owner.possessive
-        chosen = self.choose(_OURS if near else _ANYBODYS)
+        chosen = self.choose(_SPEAKER_POSSESSIVES if near else _ALL_POSSESSIVES)
         if chosen is _HER and owner and owner.possessive.english == _HER.english:
             return owner.possessive
         return chosen
@@ -124,7 +123,7 @@ class Phrases:
         several: bool = False,
     ) -> NounPhrase:
         plural = noun.countable and (several or self.chance(0.24))
-        if noun in _OWNED_BY_BEAST and owner:
+        if noun in _OWNED_BY_ANIMALS and owner:
             plural = owner is lex.PRONOUN_THEY
         if self.chance(0.04) and not plain and noun.countable:
             if "part" in noun.tags:
@@ -176,18 +175,18 @@ class Phrases:
     def speaker(self) -> Pronoun:
         return self.choose(_SUBJECTS)
 
-    def somebody(self, owner: Pronoun | None) -> Pronoun:
-        """A pronoun for an object: never one that would have to be "myself"."""
+    def object_pronoun(self, owner: Pronoun | None) -> Pronoun:
+        """Choose a pronoun for an object, but never one that would have to be reflexive ("myself")."""
         pronoun = self.choose(_SPEAKERS)
         if pronoun is owner or (owner in _FIRST_PERSON and pronoun in _FIRST_PERSON):
             return lex.PRONOUN_THEY if owner is not lex.PRONOUN_THEY else lex.PRONOUN_HE
         return pronoun
 
     def person(self, owner: Pronoun | None, near: bool) -> Nominal:
-        """Somebody who is given or told something, or comes along."""
+        """Choose a recipient or a companion."""
         r = self.random()
         if r < 0.3:
-            return self.somebody(owner)
+            return self.object_pronoun(owner)
         if r < 0.42:
             return self.another(lex.NAMES)
         return self.noun_phrase(self.another(lex.PEOPLE), True, owner, near, plain=True)
@@ -224,7 +223,7 @@ class Phrases:
 
 
 def pronoun_of(tree: Nominal) -> Pronoun | None:
-    """What goes back to this phrase in the same sentence, if anything does."""
+    """Return the pronoun that refers back to this phrase in the same sentence, if there is one."""
     if type(tree) is NounPhrase:
         return lex.PRONOUN_THEY if tree.plural else tree.noun.pronoun
     if type(tree) is Pronoun:

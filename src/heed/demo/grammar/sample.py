@@ -1,11 +1,11 @@
-"""Drawing sentences: which constructions there are, how often, and what makes them have one translation only.
+"""Sample sentences: the constructions, their frequencies, and the rules that leave each one translation only.
 
-English words that German tells apart are kept apart by construction, not by luck:
+Where German distinguishes what English does not, the grammar avoids the ambiguity:
 
-* a pronoun in a second clause goes back to the first subject, or to the first object if English itself tells
-  the two apart ("the woman ... the table ... she ... it");
-* an adverb never stands where it could belong to either of two clauses;
-* "they read" is always the past tense, the present being "they are reading".
+* a pronoun in a second clause refers to the first subject, or to the first object if English distinguishes the two
+  ("the woman ... the table ... she ... it");
+* an adverb is never placed where it could belong to either of two clauses;
+* "they read" is always the past tense; the present is "they are reading".
 """
 
 from heed.demo.grammar import frames
@@ -60,7 +60,7 @@ class Sampler(Clauses):
             return self.wh_question()
         return self.command()
 
-    # Whole sentences.
+    # --- whole sentences ----------------------------------------------------------------------------------------
 
     def statement(self) -> Sentence:
         r = self.random()
@@ -81,7 +81,7 @@ class Sampler(Clauses):
         return self.timed(clause, key)
 
     def timed(self, clause: Clause, key: str) -> Sentence:
-        """Adds an expression of time where English has room for one, at either end."""
+        """Add an expression of time at either end, where English permits one."""
         full = self.ends_in_relative(clause)
         times = _TIMES[key]
         if times and not clause.frequency and self.chance(0.4):
@@ -116,7 +116,7 @@ class Sampler(Clauses):
                 group = "future"
         reason = conjunction is lex.BECAUSE or conjunction is lex.ALTHOUGH
         if self.chance(0.3):
-            # The names come in the clause that is heard first; the second has the pronouns.
+            # The first clause has the names, the second one the pronouns.
             opening, _ = self.action(self.choose(_SUBORDINATE), group=inner, near=True, plain=True)
             if not reason:
                 opening.frequency = None
@@ -132,7 +132,7 @@ class Sampler(Clauses):
         return Sentence(clause, subordinate=Subordinate(conjunction, dependent))
 
     def echo(self, clause: Clause, group: str, reason: bool = False) -> Clause:
-        """A clause that speaks of the same people and things as the one before it."""
+        """Return a clause about the same people and things as the one before it."""
         subject, thing = clause.subject, clause.object
         pronoun = pronoun_of(subject)
         other = None
@@ -163,7 +163,7 @@ class Sampler(Clauses):
         thing: Nominal | None,
         other: Pronoun | None,
     ) -> Clause:
-        """What `pronoun` is or does; perhaps to `other`, which stands for `thing`."""
+        """Return a clause about what `pronoun` is or does, perhaps to `other`, the pronoun of `thing`."""
         human = noun is None or "person" in noun.tags
         if human and other and type(thing) is NounPhrase and self.chance(0.55):
             frame = self.choose(UNDERGOES[thing.noun]) if UNDERGOES[thing.noun] else None
@@ -287,7 +287,7 @@ class Sampler(Clauses):
         clause, key = self.action(frame, plain=True, negatable=False)
         noun = self.another(frame.objects)
         r = self.random()
-        # What one rides may be "reiten" or "fahren".
+        # Without its object, "ride" could be "reiten" or "fahren".
         if r < 0.6 and frame.verb.english.base != "ride":
             clause.object = Gap(human="person" in noun.tags)
         elif noun.countable and r < 0.75:

@@ -1,6 +1,6 @@
-"""The abstract syntax: one tree, which `english.py` and `german.py` both read.
+"""Define the abstract syntax: one tree, which `english.py` and `german.py` both render.
 
-A tree says who does what to whom, when, where and how; never in which order. Tenses are letters: `PRESENT`, `PAST`,
+A tree holds who does what to whom, when, where and how, but no word order. Tenses are letters: `PRESENT`, `PAST`,
 `PERFECT`, `PLUPERFECT`, `FUTURE`.
 """
 
@@ -27,7 +27,7 @@ STATEMENT, QUESTION, COMMAND = range(3)
 
 
 class NounPhrase:
-    """A noun with what stands around it; `owner` is a genitive ("the man's dog"), in place of a determiner."""
+    """A noun with its modifiers; `owner` is a genitive ("the man's dog"), which replaces the determiner."""
 
     __slots__ = ("adjectives", "determiner", "noun", "owner", "person", "plural", "relative", "slot")
 
@@ -52,7 +52,7 @@ class NounPhrase:
 
 @dataclass(slots=True)
 class Both:
-    """X and Y."""
+    """The coordination "X and Y"."""
 
     first: "Nominal"
     second: "Nominal"
@@ -61,10 +61,10 @@ class Both:
 
 @dataclass(slots=True)
 class Gap:
-    """The place a relative or interrogative pronoun was moved from, in one role of its clause.
+    """The place that a relative or interrogative pronoun was moved from, in one role of its clause.
 
-    `slot` is that of the noun a relative pronoun goes back to; None in a question, which asks for a person ("who")
-    or else for a thing ("what").
+    `slot` is that of a relative pronoun's antecedent; None in a question, which asks for a person ("who") or else for
+    a thing ("what").
     """
 
     person: int = THIRD
@@ -76,7 +76,7 @@ Nominal = NounPhrase | Pronoun | Name | Both | Gap
 
 
 def is_asked(tree: Nominal) -> bool:
-    """Who, what, which man, how many books: what a question opens with."""
+    """Return whether a question opens with this: who, what, which man, how many books."""
     if type(tree) is Gap:
         return tree.slot is None
     return type(tree) is NounPhrase and tree.determiner.asks
@@ -107,11 +107,11 @@ class Clause:
     modal: Modal | None = None
     negated: bool = False
     contracted: bool = False
-    """English "isn't", "I'm"; German writes both alike."""
+    """English "isn't", "I'm"; no difference in German."""
     object: Nominal | None = None
     recipient: Nominal | None = None
     to_recipient: bool = False
-    """English "gives the book to the man"; German writes both alike."""
+    """English "gives the book to the man"; no difference in German."""
     predicate: Quality | NounPhrase | None = None
     frequency: Adverb | None = None
     manner: Adverb | None = None
@@ -119,7 +119,7 @@ class Clause:
     place: Prepositional | Adverb | None = None
     time: Adverb | None = None
     content: "Subordinate | None" = None
-    """What is said or known."""
+    """The clause that is said or known."""
 
 
 @dataclass(slots=True)
@@ -127,7 +127,7 @@ class Subordinate:
     conjunction: Conjunction
     clause: Clause
     first: bool = False
-    """Stands before the main clause."""
+    """Whether it precedes the main clause."""
 
 
 @dataclass(slots=True)
@@ -142,4 +142,4 @@ class Sentence:
     subordinate: Subordinate | None = None
     conjunction: Conjunction | None = None
     second: Clause | None = None
-    """A second main clause after `conjunction`; without words for its subject if that is the same object."""
+    """A second main clause after `conjunction`; its subject is left out if it is the same object as the first one's."""

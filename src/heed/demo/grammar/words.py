@@ -1,6 +1,6 @@
-"""What a word is: the lemmas of the grammar with all their English and German forms worked out once.
+"""Define the lemmas of the grammar, with all their English and German forms computed once.
 
-Numbers stand for grammatical features so that a form is one index away:
+Grammatical features are numbers, so that a form is found by an index:
 
 * case: `NOM`, `ACC`, `DAT`, `GEN`;
 * slot: the German gender of a singular (`MASCULINE`, `FEMININE`, `NEUTER`), or `PLURAL`, where gender is lost;
@@ -17,7 +17,7 @@ FIRST, SECOND, THIRD, MANY = range(4)
 
 @dataclass(eq=False, slots=True)
 class Pronoun:
-    """A personal pronoun together with the German gender of what it stands for.
+    """A personal pronoun together with the German gender of its antecedent.
 
     "It" is three pronouns here (er, sie, es), and "she" is two, because a girl is "das Mädchen".
     """
@@ -32,14 +32,14 @@ class Pronoun:
 
 @dataclass(eq=False, slots=True)
 class Determiner:
-    """An article or whatever stands in its place: this, my, no, three, Anna's."""
+    """An article or another determiner: this, my, no, three, Anna's."""
 
     english: tuple[str, str]
     """Before a singular and before a plural."""
     german: tuple[str, ...]
     """Indexed by `4 * slot + case`."""
     endings: tuple[str, ...]
-    """What a German adjective ends in after this determiner, indexed likewise."""
+    """The endings of a German adjective after this determiner, indexed likewise."""
     definite: bool = True
     """"Nie" and "schon" follow definite objects and precede all others."""
     indefinite: bool = False
@@ -54,7 +54,7 @@ class Noun:
     """Four cases of the singular, then four of the plural."""
     gender: int
     pronoun: Pronoun | None
-    """What a singular is referred back to with; None where English itself hesitates (the child: he, she, it?)."""
+    """The pronoun that refers back to a singular; None where English has a choice (the child: he, she, it?)."""
     tags: frozenset[str]
     countable: bool = True
     at: "Preposition | None" = None
@@ -68,12 +68,12 @@ class Adjective:
     english: str
     german: str
     stem: str
-    """What the German endings are added to: dunkel, but "ein dunkler Wald"."""
+    """The stem that takes the German endings: dunkel, but "ein dunkler Wald"."""
     comparative: tuple[str, str] | None
     fits: frozenset[str]
     passing: bool
     gradable: bool
-    """May be "very" so."""
+    """Whether it may be combined with "very"."""
 
 
 @dataclass(eq=False, slots=True)
@@ -86,7 +86,7 @@ class Verb:
     """The adverbs that suit it."""
     traits: frozenset[str]
     stative: bool
-    """A stative verb has no progressive: "is knowing" is no English."""
+    """Whether it has no progressive: "is knowing" is not English."""
 
 
 @dataclass(eq=False, slots=True)
@@ -113,10 +113,10 @@ class GermanVerb:
     imperative: str
     prefix: str = ""
     moves: bool = False
-    """Takes "sein" in the perfect."""
+    """Whether it takes "sein" in the perfect."""
     preposition: str = ""
     case: int = ACC
-    """What the preposition, or else the verb itself, demands of its object."""
+    """The case that the preposition, or else the verb itself, governs."""
 
 
 @dataclass(eq=False, slots=True)
@@ -130,7 +130,7 @@ class Modal:
     tense: str
     negatable: bool
     base: str
-    """Of the English ones that need "do" to be negated or asked ("does not have to"); empty for the others."""
+    """The base form of English ones that need "do" in negations and questions ("does not have to"); else empty."""
 
 
 @dataclass(eq=False, slots=True)
@@ -149,7 +149,7 @@ class Adverb:
     tenses: frozenset[str] = field(default_factory=frozenset)
     """The tenses it goes with; empty for adverbs of place and manner."""
     late: bool = False
-    """In German it follows a definite object: "liest das Buch nie", but "liest nie ein Buch"."""
+    """Whether it follows a definite object in German: "liest das Buch nie", but "liest nie ein Buch"."""
 
 
 @dataclass(eq=False, slots=True)

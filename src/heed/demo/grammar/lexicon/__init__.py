@@ -1,4 +1,4 @@
-"""The words of the grammar, read from their tables: about half a thousand lemmas in two languages."""
+"""Read the words of the grammar from their tables: about 500 lemmas in two languages."""
 
 from heed.demo.grammar.lexicon import adjectives, adverbs, nouns, verbs
 from heed.demo.grammar.paradigms import (
