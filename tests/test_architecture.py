@@ -1,8 +1,8 @@
 """The map of the code, read from the imports with `ast`.
 
 errors | symbols | wording | bar | allocator | processor | threads < lock < durable | cache < config | kernels | options
-       < text | model | evaluate | demo < data | decode | translation < doctor < checkpoint < run < export < engines
-       < translator < inspect | training < serve | paper | bench < cli
+       < text | model | evaluate | demo < parsing < data | decode | translation < doctor < checkpoint < run < export
+       < engines < translator < inspect | training < serve | paper | bench < cli
 """
 
 import ast
@@ -24,6 +24,7 @@ ORDER = [
     ["durable", "cache"],
     ["config", "kernels", "options"],
     ["text", "model", "evaluate", "demo"],
+    ["parsing"],
     ["data", "decode", "translation"],
     ["doctor"],
     ["checkpoint"],
@@ -51,6 +52,7 @@ TORCHLESS = [
     "text",
     "evaluate",
     "demo",
+    "parsing",
     "translation",
 ]
 # Files of other packages without it: a step of search is any function of arrays, and ctranslate2 starts without torch.
