@@ -156,7 +156,7 @@ def test_writing_and_reading_is_the_identity_on_random_trees() -> None:
         assert parse_tree(str(tree)) == tree
 
 
-@pytest.mark.parametrize("part, n_trees", [("train", 18_951), ("dev", 2_780)])
+@pytest.mark.parametrize("part, n_trees", [pytest.param("train", 18_951, marks=pytest.mark.slow), ("dev", 2_780)])
 def test_all_of_craft_reads(part: str, n_trees: int) -> None:
     path = data_folder("craft") / f"{part}.trees.gz"
     with gzip.open(path, "rt", encoding="utf-8") as file:
