@@ -78,7 +78,9 @@ def test_exactly_the_trees_are_let_through(how, n_words, limit, max_unary):
     passed, reached = set(), [((), tree_walk.start(0))]
     while reached:
         tokens, state = reached.pop()
-        for token in tree_walk.allowed(state).tolist():
+        allowed = tree_walk.allowed(state).tolist()
+        assert allowed  # what has been begun can be finished
+        for token in allowed:
             if token == END:
                 passed.add(tokens)
             elif token in alphabet:
