@@ -1,4 +1,4 @@
-"""`heed score`: how good translations are, against references."""
+"""`heed score`: how good translations are, against references; or trees."""
 
 import argparse
 import json
@@ -6,10 +6,12 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from heed.cli import score_trees
+
 if TYPE_CHECKING:
     from heed.evaluate import Comparison, Score
 
-HELP = "score translations against references: BLEU, chrF, exact match, error rates"
+HELP = "score translations against references: BLEU, chrF, exact match, error rates; or trees"
 
 EPILOG = """\
 examples:
@@ -17,6 +19,8 @@ examples:
   heed score --hypotheses out.de --reference test.de --target-language de
   heed translate --model runs/x < test.en |
     heed score --reference test.de --baseline old.de --json
+  heed score --trees gold.mrg predicted.mrg
+  heed score --trees gold.mrg predicted.mrg -p COLLINS.prm --sentences
 """
 
 
@@ -29,7 +33,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  exact      lines that equal their reference, in percent\n"
         "  CER, WER   character and word errors per 100 of the reference\n"
         "  paperBLEU  the Transformer paper's own BLEU, higher for the same text; only\n"
-        "             with --target-language, whose tokenizer it needs"
+        "             with --target-language, whose tokenizer it needs\n\n"
+        "With --trees, score trees in Penn brackets as EVALB does: labelled precision,\n"
+        "recall and F1, exact match, crossing brackets, tagging accuracy."
     )
     parser.epilog = EPILOG
     parser.add_argument_group("translations").add_argument(
@@ -38,10 +44,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the translations to score (default: standard input)",
     )
-    configure_scoring(parser)
+    score_trees.configure(parser)
+    configure_scoring(parser, references_needed=False)
 
 
-def configure_scoring(parser: argparse.ArgumentParser) -> None:
+def configure_scoring(parser: argparse.ArgumentParser, references_needed: bool = True) -> None:
     """Add the options `heed score` and `heed evaluate` share."""
     from heed.evaluate.bleu import TOKENIZATIONS
     from heed.evaluate.resampling import RESAMPLES
@@ -49,7 +56,7 @@ def configure_scoring(parser: argparse.ArgumentParser) -> None:
     against = parser.add_argument_group("scored against")
     against.add_argument(
         "--reference",
-        required=True,
+        required=references_needed,
         action="append",
         metavar="FILE",
         help="the right translations; give it again for further references of the same lines",
@@ -82,6 +89,13 @@ def configure_scoring(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if score_trees.is_asked_for(args):
+        score_trees.report(args)
+        return 0
+    if args.reference is None:
+        from heed.errors import ConfigError
+
+        raise ConfigError("heed score: give the right translations with --reference, or trees with --trees")
     report(args, args.hypotheses, None)
     return 0
 

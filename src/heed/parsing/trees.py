@@ -167,14 +167,14 @@ class _Open:
     children: list[Tree] = field(default_factory=list)
 
 
-def located_trees(lines: Iterable[str], name: str) -> Iterator[tuple[int, Tree]]:
-    """Yield the trees in lines of text, each with the number of the line it begins in.
+def located_trees(lines: Iterable[str], name: str, first: int = 1) -> Iterator[tuple[int, Tree]]:
+    """Yield the trees in lines of text, each with the number of the line it begins in; `first` is the first line's.
 
     Raises:
         DataError: the brackets are not trees; `name` is what the message calls the text.
     """
     opened: list[_Open] = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(lines, first):
         for match in _TOKEN.finditer(line):
             token, top = match[0], opened[-1] if opened else None
             if token == "(":
