@@ -95,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
     if args.reference is None:
         from heed.errors import ConfigError
 
-        raise ConfigError("heed score: give the right translations with --reference, or trees with --trees")
+        raise ConfigError("give the right translations with --reference, or trees with --trees")
     report(args, args.hypotheses, None)
     return 0
 

@@ -40,16 +40,16 @@ def is_asked_for(args: argparse.Namespace) -> bool:
         given = {"--parameters": args.parameters, "--cutoff": args.cutoff, "--sentences": args.sentences or None}
         for option, value in given.items():
             if value is not None:
-                raise ConfigError(f"heed score: {option} is for trees; give them with --trees GOLD PREDICTED")
+                raise ConfigError(f"{option} is for trees; give them with --trees GOLD PREDICTED")
         return False
     given = {"--reference": args.reference, "--baseline": args.baseline, "--target-language": args.target_language}
     for option, value in given.items():
         if value is not None:
-            raise ConfigError(f"heed score: {option} is for translations; --trees names both files of trees itself")
+            raise ConfigError(f"{option} is for translations; --trees names both files of trees itself")
     if args.trees.count("-") > 1:
-        raise ConfigError("heed score: standard input (-) can be read for one of the files only")
+        raise ConfigError("standard input (-) can be read for one of the files only")
     if args.cutoff is not None and args.cutoff < 1:
-        raise ConfigError(f"heed score: --cutoff {args.cutoff} must be at least 1")
+        raise ConfigError(f"--cutoff {args.cutoff} must be at least 1")
     return True
 
 
