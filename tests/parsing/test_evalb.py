@@ -218,6 +218,22 @@ def test_wrong_parameters_are_named(tmp_path: Path, line: str, problem: str) -> 
     assert f"x.prm, line 2: {problem}" in str(caught.value)
 
 
+def test_quotes_that_one_tree_alone_leaves_out_are_kept() -> None:
+    parameters = Parameters(quotes=frozenset(["POS", "''"]))
+    possessive = parse_tree("(S (NP (NNS cats) (POS ')) (NN food))")
+    quote = parse_tree("(S (NP (NNS cats)) ('' ') (NN food))")
+    for gold, predicted in ((possessive, quote), (quote, possessive)):
+        assert count_as_evalb(gold, predicted, Parameters()).status == Status.WORDS_DIFFER
+        found = count_as_evalb(gold, predicted, parameters)
+        # S matches; NP ends before the quote in one tree and after it in the other.
+        assert (found.status, found.matched, found.words, found.right_tags) == (Status.COMPARED, 1, 3, 2)
+
+
+def test_a_tree_of_punctuation_alone_is_none_to_evalb() -> None:
+    found = count_as_evalb(parse_tree("(S (NN a))"), parse_tree("(S (. a))"), Parameters())
+    assert found.status == Status.NO_TREE and "no words are left" in found.problem
+
+
 # --- files ------------------------------------------------------------------------------------------------
 
 
