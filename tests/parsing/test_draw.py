@@ -63,6 +63,17 @@ def picture(text: str) -> str:
 |日本  é
 """,
         ),
+        (
+            "(S (NP (NN ab)) (CAPTION (NN b)))",
+            """
+|   S
+|┌──┴──┐
+|NP  CAPTION
+|│     │
+|NN    NN
+|ab    b
+""",
+        ),
         ("(NN cat)", "| NN\n|cat"),
     ],
 )
@@ -82,6 +93,7 @@ def test_a_tree_that_is_too_wide_is_a_list() -> None:
 |└─. .
 """
     )
+    assert indented(CAT, 22) == indented(CAT) != indented(CAT, 21)
     assert indented(CAT, 18) == picture(
         """
 |S

@@ -41,6 +41,8 @@ CASES = [
     ("at -5 or +3 degrees", "at -5 or +3 degrees"),
     ("and/or", "and/or"),
     ("O'Neil's o'clock", "O'Neil 's o'clock"),
+    ("the resp. values of exp. 4", "the resp. values of exp. 4"),
+    ('a\t"b"', "a `` b ''"),
     ("", ""),
     ("   ", ""),
     ("a\tb\n c", "a b c"),
