@@ -5,8 +5,12 @@ import random
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from heed.parsing.trees import Tree
+
+settings.register_profile("heed", deadline=None)  # how fast the machine is does not matter here
+settings.load_profile("heed")
 
 LABELS = ["S", "NP", "VP", "PP", "X", "NML"]
 TAGS = ["NN", "DT", "VB", "-LRB-", "-RRB-", "PRP$", "``", ","]

@@ -116,6 +116,7 @@ def test_function_tags(label: str, bare: str) -> None:
         ("(S (NP) (NN b))", 1, 7, 'the bracket "(NP" opened at line 1, column 4 holds nothing'),
         ("()", 1, 2, 'the bracket "(" opened at line 1, column 1 holds nothing'),
         ("(S ((NP (NN a))))", 1, 5, "the bracket around it (line 1, column 4) has no label"),
+        ("( (S (NN a))\n( (S (NN a)) )", 2, 3, "perhaps the tree that begins at line 1, column 1 is not closed"),
     ],
 )
 def test_what_is_no_tree_is_named(tmp_path: Path, text: str, line: int, column: int, problem: str) -> None:

@@ -201,7 +201,8 @@ def located_trees(lines: Iterable[str], name: str, first: int = 1) -> Iterator[t
             elif not top.children:
                 top.word = token if top.word is None else f"{top.word} {token}"
                 continue
-            raise DataError(f"{name}, line {number}, column {match.start() + 1}: {_problem(token, top)}")
+            where = f"{name}, line {number}, column {match.start() + 1}"
+            raise DataError(f"{where}: {_problem(token, top, opened[0] if opened else None)}")
     if opened:
         raise DataError(
             f'{name}, line {opened[0].line}, column {opened[0].column}: "(" is never closed '
@@ -209,9 +210,9 @@ def located_trees(lines: Iterable[str], name: str, first: int = 1) -> Iterator[t
         )
 
 
-def _problem(token: str, top: _Open | None) -> str:
+def _problem(token: str, top: _Open | None, outermost: _Open | None) -> str:
     """Say why a token cannot come where it is, in the bracket `top`, and what to do."""
-    if top is None:
+    if top is None or outermost is None:
         if token == ")":
             return 'a ")" that closes nothing; remove it, or add the "(" it belongs to'
         return f'"{token}" stands outside of all brackets; a tree begins with "("'
@@ -225,7 +226,8 @@ def _problem(token: str, top: _Open | None) -> str:
     if top.word is not None:
         return f'a bracket after the word "{top.word}"; close the bracket of the word first'
     return (
-        f"the bracket around it (line {top.line}, column {top.column}) has no label; only the outermost may have none"
+        f"the bracket around it (line {top.line}, column {top.column}) has no label, and only the outermost may have none; "
+        f"perhaps the tree that begins at line {outermost.line}, column {outermost.column} is not closed"
     )
 
 
