@@ -15,7 +15,7 @@ from heed.decode.search import Task
 from heed.model.transformer import Transformer
 from heed.options import Sampling
 from heed.parsing.constraint import MAX_UNARY, shortest, tree_constraint
-from heed.parsing.linearise import BRACKETS, IN_ORDER, TOP_DOWN, Linearisation
+from heed.parsing.linearise import BRACKETS, IN_ORDER, TOP_DOWN, Linearisation, statistics
 from heed.parsing.trees import Tree, cleaned
 from tests.conftest import small_config
 from tests.parsing.conftest import LABELS, TAGS, longest_unary, random_tree
@@ -65,6 +65,15 @@ def test_random_walks_end_in_trees_over_the_words(how):
         tree = how.restore(tokens, words)  # refuses what is no tree over these words
         assert tree.words() == words and len(tokens) + 1 <= limit
         assert longest_unary(tree) <= max_unary
+
+
+@pytest.mark.parametrize("how", KINDS, ids=str)
+def test_long_sentences_end_within_their_limit_too(how):
+    draw, n_words = random.Random(3), 300
+    for taste in ({"(": 30.0}, {")": 9.0}, {"X": 0.02}):
+        tokens = random_walk(draw, how, n_words, n_words + 300, 3, taste)
+        found = statistics([how.restore(tokens, ["w"] * n_words)])
+        assert found.n_words == n_words and max(found.longest_unary) <= 3 and found.most_tokens < n_words + 300
 
 
 @pytest.mark.parametrize("how", KINDS, ids=str)

@@ -17,7 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--trees",
         nargs=2,
         metavar=("GOLD", "PREDICTED"),
-        help="score trees: files with the right ones and with those to score; - is standard input",
+        help="files of trees: the gold trees and those to score; - is standard input",
     )
     trees.add_argument(
         "-p", "--parameters", metavar="FILE", help="a parameter file of EVALB's (default: as COLLINS.prm)"

@@ -1,8 +1,8 @@
 """Count how right trees are, as EVALB does, and again with every sentence counted.
 
-EVALB leaves words out by their tags, such as punctuation, in the right tree and in the predicted one each by its own
+EVALB leaves words out by their tags, such as punctuation, in the gold tree and in the predicted one, each by its own
 tags. A sentence of which different words remain is not counted at all, so a wrong tag of a comma can raise the score.
-The second count leaves out the words that the right tree's tags say, and counts every sentence: one whose words differ,
+The second count leaves out the words that the gold tree's tags say, and counts every sentence: one whose words differ,
 or that has no tree, has none of its brackets right.
 """
 
@@ -23,7 +23,7 @@ _QUOTES = ("'", '"', "/")  # words that QUOTE_LABEL is about
 
 
 class Status(IntEnum):
-    """Whether a predicted tree can be compared with the right one, in EVALB's numbers."""
+    """Whether a predicted tree can be compared with the gold one, in EVALB's numbers."""
 
     COMPARED = 0
     WORDS_DIFFER = 1
@@ -165,10 +165,10 @@ def _tree_of_line(line: str, name: str, number: int) -> Tree | None:
 def pair_up(
     gold: Sequence[Tree | None], predicted: Sequence[Tree | None], gold_name: str, predicted_name: str
 ) -> list[tuple[Tree, Tree | None]]:
-    """Return each right tree with what was predicted. Empty lines at the end of a file do not count.
+    """Return each gold tree with what was predicted. Empty lines at the end of a file do not count.
 
     Raises:
-        DataError: there are more of one than of the other, or a right tree is missing.
+        DataError: there are more of one than of the other, or a gold tree is missing.
     """
     n_gold, n_predicted = len(gold), len(predicted)
     while n_gold and gold[n_gold - 1] is None:
@@ -187,7 +187,7 @@ def pair_up(
         if number > n_gold:
             break
         if right is None:
-            raise DataError(f"{gold_name}, line {number}: an empty tree; the right trees must all be there")
+            raise DataError(f"{gold_name}, line {number}: an empty tree; every gold tree must be there")
         pairs.append((right, other))
     return pairs
 
@@ -208,7 +208,7 @@ def count_as_evalb(gold: Tree, predicted: Tree | None, parameters: Parameters) -
 
 
 def count_always(gold: Tree, predicted: Tree | None, parameters: Parameters) -> Counts:
-    """Count one sentence with the words that the right tree's tags keep, or all its brackets as wrong."""
+    """Count one sentence with the words that the gold tree's tags keep, or all its brackets as wrong."""
     right, length = _Sentence(gold, parameters), _length(gold, parameters)
     n_gold = len(right.brackets(parameters))
     if predicted is None:
@@ -275,7 +275,7 @@ def _compared(right: _Sentence, other: _Sentence, length: int, parameters: Param
 
 
 def _matched(gold: Sequence[Bracket], predicted: Sequence[Bracket], parameters: Parameters) -> int:
-    """Pair each right bracket with the first unpaired predicted one that equals it."""
+    """Pair each gold bracket with the first unpaired predicted one that equals it."""
     unpaired: dict[tuple[int, int], list[str]] = {}
     for label, start, end in predicted:
         unpaired.setdefault((start, end), []).append(label)
@@ -291,7 +291,7 @@ def _matched(gold: Sequence[Bracket], predicted: Sequence[Bracket], parameters: 
 
 
 def _crossing(gold: Sequence[Bracket], predicted: Sequence[Bracket]) -> int:
-    """Return how many predicted brackets cross a right one: they overlap, and neither holds the other."""
+    """Return how many predicted brackets cross a gold one: they overlap, and neither holds the other."""
     spans = {(start, end) for _, start, end in gold}
     times = Counter((start, end) for _, start, end in predicted)
     return sum(

@@ -226,8 +226,8 @@ def _problem(token: str, top: _Open | None, outermost: _Open | None) -> str:
     if top.word is not None:
         return f'a bracket after the word "{top.word}"; close the bracket of the word first'
     return (
-        f"the bracket around it (line {top.line}, column {top.column}) has no label, and only the outermost may have none; "
-        f"perhaps the tree that begins at line {outermost.line}, column {outermost.column} is not closed"
+        f"the bracket around it (line {top.line}, column {top.column}) has no label, and only the outermost may have "
+        f"none; perhaps the tree that begins at line {outermost.line}, column {outermost.column} is not closed"
     )
 
 
