@@ -19,18 +19,19 @@ Ints = NDArray[np.integer[Any]]
 MAX_UNARY = 4  # brackets in a row with a single child; treebanks have up to 3 or 4
 
 
-class Tokens:
+class TreeTokens:
     """The ids of words, labels and closing brackets, and the sets of them that may come next."""
 
     def __init__(
         self, how: Linearisation, labels: Sequence[str], tags: Sequence[str], ids: Mapping[str, int], end: int
     ) -> None:
+        """`ids` has the id of each token in `how.vocabulary(labels, tags)`, `end` is that of the end token."""
         words = [ids[token] for token in how.vocabulary([], tags)]
         opens = [ids[how.open(label)] for label in labels]
         closes = [ids[how.close(label)] for label in labels]
         if not (words and labels):
             raise ValueError("a tree needs labels and, if they are part of the output, tags")
-        self.end = end
+        self.in_order, self.end = how.in_order, end
         self.words, self.closes = frozenset(words), frozenset(closes)
         self.label_of = dict(zip(opens, range(len(labels)), strict=True))
         last: dict[int | None, list[int]] = {None: [], -1: [end]}
@@ -48,19 +49,9 @@ class Tokens:
 
 
 def tree_constraint(
-    how: Linearisation,
-    labels: Sequence[str],
-    ids: Mapping[str, int],
-    end: int,
-    lengths: Sequence[int],
-    limits: Sequence[int],
-    max_unary: int = MAX_UNARY,
-    tags: Sequence[str] = (),
+    tokens: TreeTokens, lengths: Sequence[int], limits: Sequence[int], max_unary: int = MAX_UNARY
 ) -> "TopDownTrees | InOrderTrees":
-    """Return the constraint for trees written in some way.
-
-    `ids` has the id of each token in `how.vocabulary(labels, tags)`, `end` is that of the end token. `lengths` and
-    `limits` are the words and the most tokens, the end token included, of each sentence.
+    """Return the constraint for sentences of so many words, and at most so many tokens, the end token included.
 
     Raises:
         ValueError: a sentence has no words, or no tree over it fits into its limit.
@@ -68,8 +59,8 @@ def tree_constraint(
     for length, limit in zip(lengths, limits, strict=True):
         if length < 1 or limit < shortest(length):
             raise ValueError(f"a tree over {length} words has at least {shortest(length)} tokens; the limit is {limit}")
-    kind = InOrderTrees if how.in_order else TopDownTrees
-    return kind(Tokens(how, labels, tags, ids, end), lengths, limits, max_unary)
+    kind = InOrderTrees if tokens.in_order else TopDownTrees
+    return kind(tokens, lengths, limits, max_unary)
 
 
 def shortest(n_words: int) -> int:
@@ -106,7 +97,7 @@ class TopDownTrees:
     `max_unary` needs more words: every (max_unary + 1)-th of its brackets must get a second child.
     """
 
-    def __init__(self, tokens: Tokens, lengths: Sequence[int], limits: Sequence[int], max_unary: int) -> None:
+    def __init__(self, tokens: TreeTokens, lengths: Sequence[int], limits: Sequence[int], max_unary: int) -> None:
         self._tokens, self._lengths, self._limits, self._max_unary = tokens, lengths, limits, max_unary
 
     def start(self, sentence: int) -> _Place:
@@ -128,6 +119,8 @@ class TopDownTrees:
 
     def advance(self, state: _Place, token: int) -> _Place:
         words, tokens, top, chain = state
+        if token == self._tokens.end:  # search may keep what has finished for a while
+            return state
         if top is not None and token in self._tokens.closes:
             return _Place(words, tokens - 1, top.around, chain + 1 if top.run else 0)
         run = owed = depth = 0
@@ -171,7 +164,7 @@ class _PlaceInOrder(NamedTuple):
 class InOrderTrees:
     """A constraint: each sequence is a tree over its sentence, labels after their first child."""
 
-    def __init__(self, tokens: Tokens, lengths: Sequence[int], limits: Sequence[int], max_unary: int) -> None:
+    def __init__(self, tokens: TreeTokens, lengths: Sequence[int], limits: Sequence[int], max_unary: int) -> None:
         self._tokens, self._lengths, self._limits, self._max_unary = tokens, lengths, limits, max_unary
 
     def start(self, sentence: int) -> _PlaceInOrder:
@@ -192,6 +185,8 @@ class InOrderTrees:
 
     def advance(self, state: _PlaceInOrder, token: int) -> _PlaceInOrder:
         words, tokens, top, chain = state
+        if token == self._tokens.end:
+            return state
         if token in self._tokens.words:
             return _PlaceInOrder(words - 1, tokens - 1, top, 0)
         if top is not None and token in self._tokens.closes:
