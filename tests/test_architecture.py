@@ -1,8 +1,8 @@
 """Check the map of the code by its imports, read with `ast`.
 
 errors | vocabulary | wording | bar | allocator | processor | threads < lock < durable | cache
-       < config | kernels | options < settings < text | model | evaluate | demo < data | decode | translation
-       < doctor < checkpoint < run < export < engines < translator < inspect | training
+       < config | kernels | options < settings < text | model | evaluate | demo < parsing
+       < data | decode | translation < doctor < checkpoint < run < export < engines < translator < inspect | training
        < serve | paper | bench < cli
 """
 
@@ -26,6 +26,7 @@ ORDER = [
     ["config", "kernels", "options"],
     ["settings"],
     ["text", "model", "evaluate", "demo"],
+    ["parsing"],
     ["data", "decode", "translation"],
     ["doctor"],
     ["checkpoint"],
@@ -54,6 +55,7 @@ TORCHLESS = [
     "text",
     "evaluate",
     "demo",
+    "parsing",
     "translation",
 ]
 # Other files without torch: a step of search is any function of arrays, and ctranslate2 starts without torch.

@@ -75,7 +75,7 @@ def test_every_command_has_its_file() -> None:
     folder = Path(heed.__file__).parent / "cli"
     assert {file.stem for file in folder.glob("*.py")} == {
         *(name.replace("-", "_") for name in COMMANDS),
-        *("__init__", "main", "output", "progress", "search", "startup", "terminal", "usage"),
+        *("__init__", "main", "output", "progress", "score_trees", "search", "startup", "terminal", "usage"),
     }
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from heed.data.batch import make_batch
+from heed.data.batch import make_batch, padded
 from heed.data.prepare import prepare
 from heed.data.store import PairStore
 from heed.text.tokenizer import Tokenizer

@@ -1,4 +1,4 @@
-"""`heed score`: score translations against references."""
+"""`heed score`: score translations against references, or trees against gold trees."""
 
 import argparse
 import json
@@ -6,12 +6,13 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from heed.cli import score_trees
 from heed.wording import counted
 
 if TYPE_CHECKING:
     from heed.evaluate import Comparison, Score
 
-HELP = "score translations against references: BLEU, chrF, exact match, error rates"
+HELP = "score translations against references: BLEU, chrF, exact match, error rates; or trees"
 
 EPILOG = """\
 examples:
@@ -19,6 +20,8 @@ examples:
   heed score --hypotheses out.de --reference test.de --target-language de
   heed translate --model runs/x < test.en |
       heed score --reference test.de --baseline old.de --json
+  heed score --trees gold.mrg predicted.mrg
+  heed score --trees gold.mrg predicted.mrg -p COLLINS.prm --sentences
 """
 
 
@@ -31,7 +34,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  exact      percentage of lines that equal their reference\n"
         "  CER, WER   character and word errors per 100 of the reference\n"
         "  paperBLEU  BLEU as in the Transformer paper, higher for the same text; needs\n"
-        "             --target-language to choose its tokenizer"
+        "             --target-language to choose its tokenizer\n\n"
+        "With --trees, score trees in Penn brackets as EVALB does: labelled precision,\n"
+        "recall and F1, exact match, crossing brackets, tagging accuracy."
     )
     parser.epilog = EPILOG
     parser.add_argument_group("translations").add_argument(
@@ -40,10 +45,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the translations to score (default: standard input)",
     )
-    configure_scoring(parser)
+    score_trees.configure(parser)
+    configure_scoring(parser, references_needed=False)
 
 
-def configure_scoring(parser: argparse.ArgumentParser) -> None:
+def configure_scoring(parser: argparse.ArgumentParser, references_needed: bool = True) -> None:
     """Add the options `heed score` and `heed evaluate` share."""
     from heed.evaluate.bleu import TOKENIZATIONS
     from heed.evaluate.resampling import RESAMPLES
@@ -51,7 +57,7 @@ def configure_scoring(parser: argparse.ArgumentParser) -> None:
     against = parser.add_argument_group("scored against")
     against.add_argument(
         "--reference",
-        required=True,
+        required=references_needed,
         action="append",
         metavar="FILE",
         help="reference translations; repeat for further references of the same lines",
@@ -84,6 +90,13 @@ def configure_scoring(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if score_trees.is_asked_for(args):
+        score_trees.report(args)
+        return 0
+    if args.reference is None:
+        from heed.errors import ConfigError
+
+        raise ConfigError("give the right translations with --reference, or trees with --trees")
     report(args, args.hypotheses, None)
     return 0
 
