@@ -44,6 +44,8 @@ _ABSENT_IN_OLD_RUNS = {"kind": "transformer"}  # model settings that manifests o
 
 _STEP = re.compile(r"step-(\d+)$")
 
+INITIAL = "initial"  # the name of a checkpoint
+
 
 class RunFolder:
     """Give access to one run folder; use `create` or `open` to get one."""
@@ -176,6 +178,11 @@ class RunFolder:
         path = self.path / "checkpoints" / name
         write_checkpoint(path, {"model": weights}, {**info, **self._fingerprint()})
         return path
+
+    @property
+    def initial_path(self) -> Path:
+        """The checkpoint with the weights that training started from; only with `train.init_from`."""
+        return self.path / "checkpoints" / INITIAL
 
     def delete_steps(self, steps: set[int]) -> None:
         """Delete the checkpoints of these steps."""

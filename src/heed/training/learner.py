@@ -165,6 +165,15 @@ class Learner:
             found = {key: value.item() for key, value in state["scaler"].items()}
             self.scaler.load_state_dict({**self.scaler.state_dict(), **found})
 
+    def start_from(self, weights: dict[str, Tensor], name: str) -> None:
+        """Load weights alone, to start training from them; `name` is the path that messages show.
+
+        Raises:
+            CheckpointError: they do not fit the model.
+        """
+        state = {"model": weights, "optimizer": {}, "mean": weights}
+        self.load(state | {"scaler": self._scaler_state()} if self.scaler.is_enabled() else state, name)
+
     def _empty_moments(self) -> dict[str, Tensor]:
         """Return the names, shapes and dtypes of the optimizer's state."""
         steps = {f"{key}/step": torch.zeros(()) for key, _ in self._weights()}

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heed.checkpoint import read_tensors
 from heed.config import Config
 from heed.data.augment import augmentation
 from heed.data.batch import Batch, batch_of_arrays, make_batch
@@ -181,6 +182,8 @@ class _Training:
         self.log, self.on_step = log, on_step
         self.stop = StopRequest()
         self.learner = Learner(config, run.tokenizer.vocabulary, workers)
+        if run.initial_path.exists():
+            self.learner.start_from(read_tensors(run.initial_path, "model"), str(run.initial_path))
         self.n_parameters = sum(parameter.numel() for parameter in self.learner.model.parameters())
         texts = {
             "training": Text(self._text_names(), store.checksum),

@@ -4,6 +4,7 @@ The folder appears only once it is complete, so an interrupted set-up can simply
 """
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from heed.durable import checksum, new_locked_folder
 from heed.errors import CheckpointError, ConfigError, DataError
 from heed.evaluate.criterion import criterion, mean_words
 from heed.lock import FolderLock
-from heed.run import RunFolder
+from heed.run import INITIAL, RunFolder
 from heed.settings import build_config
 from heed.text.tokenizer import Tokenizer
 from heed.training.memory import check_model_fits
@@ -35,15 +36,21 @@ def create_run(config: Config, out: Path, workers: Workers, say: Callable[[str],
         CheckpointError: the folder already exists.
     """
     RunFolder.refuse_existing(out)
+    initial = _initial_run(config)
     if config.data.prepared:
         PairStore.open(Path(config.data.prepared))
         tokenizer = Tokenizer.load(Path(config.data.prepared) / "tokenizer.model")
+        if initial is not None and initial.tokenizer.model != tokenizer.model:
+            raise ConfigError(
+                f"train.init_from = {config.train.init_from!r}: another vocabulary than data.prepared = "
+                f"{config.data.prepared!r}; prepare the text with --tokenizer {initial.path / 'tokenizer.model'}"
+            )
         config = _with_metric(config, read_validation(config), say)
     elif config.data.train_source:
         text = ParallelText(config.data.train_source, config.data.train_target)
         n_pairs = text.count()
         config = _with_metric(config, read_validation(config), say)
-        tokenizer = _vocabulary(config, text, n_pairs, say)
+        tokenizer = _vocabulary(config, text, n_pairs, say) if initial is None else initial.tokenizer
     else:
         raise ConfigError(
             "nothing to train on: give --source and --target (data.train_source, data.train_target), "
@@ -54,11 +61,33 @@ def create_run(config: Config, out: Path, workers: Workers, say: Callable[[str],
         with new_locked_folder(out) as (folder, lock):
             RunFolder.refuse_existing(out)  # again: learning the vocabulary may have taken minutes
             run = RunFolder.create(folder, config, tokenizer)
+            if initial is not None:
+                run.save_weights(INITIAL, dict(initial.load_model().state_dict()), {"from": str(initial.path)})
             ensure_corpus(run)
             open_corpus(run)
     except OSError as error:
         raise CheckpointError(f"{out}: cannot be written ({error.strerror})") from error
     return lock
+
+
+def _initial_run(config: Config) -> RunFolder | None:
+    """Return the run that `train.init_from` names.
+
+    Raises:
+        ConfigError: its model has another shape, or the config asks for another vocabulary.
+        CheckpointError: it is no run, or damaged.
+    """
+    if not config.train.init_from:
+        return None
+    run = RunFolder.open(Path(config.train.init_from))
+    there, here = asdict(run.config.model), asdict(config.model)
+    differences = [f"model.{key} is {there[key]} there and {here[key]} here" for key in here if here[key] != there[key]]
+    differences = [one for one in differences if not one.startswith("model.dropout ")]
+    if config.text.tokenizer and Tokenizer.load(Path(config.text.tokenizer)).model != run.tokenizer.model:
+        differences.append(f"text.tokenizer = {config.text.tokenizer!r} is another vocabulary; leave it out")
+    if differences:
+        raise ConfigError(f"train.init_from = {config.train.init_from!r} does not fit: {'; '.join(differences)}")
+    return run
 
 
 def few_pairs(preset: str, n_pairs: int) -> str:
