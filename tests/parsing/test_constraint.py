@@ -17,6 +17,7 @@ from heed.options import Sampling
 from heed.parsing.constraint import MAX_UNARY, TreeTokens, shortest, tree_constraint
 from heed.parsing.linearise import BRACKETS, IN_ORDER, TOP_DOWN, Linearisation, statistics
 from heed.parsing.trees import Tree, cleaned
+from heed.vocabulary import Vocabulary
 from tests.conftest import small_config
 from tests.parsing.conftest import LABELS, TAGS, longest_unary, random_tree
 
@@ -162,7 +163,7 @@ def test_the_trees_of_craft_are_let_through(craft_trees):
 def test_an_untrained_model_writes_trees(how):
     torch.manual_seed(7)
     ids = vocabulary(how)
-    model = Transformer(small_config(max_length=200), FIRST + len(ids)).eval()
+    model = Transformer(small_config(max_length=200), Vocabulary(FIRST + len(ids))).eval()
     model.embedding.weight.data *= 3
     # So many that the first to finish stay in the batch for a while.
     lengths = [1, 2, 5, 9, 14, 30, 20, 20, 20, 20, 20, 20]

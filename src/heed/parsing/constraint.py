@@ -44,14 +44,14 @@ class TreeTokens:
         }
 
     def choice(self, word: bool, label: bool, close: int | None) -> Ints:
-        """Return the ids of all words, of all labels, and of the bracket that closes a label; -1 stands for the end."""
+        """Return the ids of all words, of all labels, and of the bracket that closes a label; -1 is the end."""
         return self._sets[word, label, close]
 
 
 def tree_constraint(
     tokens: TreeTokens, lengths: Sequence[int], limits: Sequence[int], max_unary: int = MAX_UNARY
 ) -> "TopDownTrees | InOrderTrees":
-    """Return the constraint for sentences of so many words, and at most so many tokens, the end token included.
+    """Return the constraint for sentences of these lengths and with these token limits, end token included.
 
     Raises:
         ValueError: a sentence has no words, or no tree over it fits into its limit.
@@ -64,7 +64,7 @@ def tree_constraint(
 
 
 def shortest(n_words: int) -> int:
-    """Return the fewest tokens of a tree over so many words, the end token included: a single word needs no bracket."""
+    """Return the fewest tokens of a tree over n words, including the end token: a single word needs no bracket."""
     return n_words + 3 if n_words > 1 else 2
 
 

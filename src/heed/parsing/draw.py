@@ -23,7 +23,7 @@ def draw(tree: Tree, columns: int = COLUMNS) -> str:
 
 
 def indented(tree: Tree, columns: int = COLUMNS) -> str:
-    """Return a drawing with a node per line; words stand beside their bracket if it has no others and they fit."""
+    """Return a drawing with a node per line; words follow their bracket on its line if they fit."""
     lines = []
     stack = [(tree, "", "")]
     while stack:

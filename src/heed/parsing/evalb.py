@@ -32,7 +32,7 @@ class Status(IntEnum):
 
 @dataclass(frozen=True)
 class Counts:
-    """What is counted in one sentence, whose words can be compared if its status says so."""
+    """The counts of one sentence; they mean something only if its status is good."""
 
     status: Status
     length: int  # words, without those of DELETE_LABEL_FOR_LENGTH
@@ -123,7 +123,7 @@ class Totals:
 
 
 def totals(counts: Iterable[Counts], every_sentence: bool, longest: int | None = None) -> Totals:
-    """Add up sentences, or only those with at most so many words."""
+    """Add up sentences, or only those of at most a number of words."""
     found = Totals(every_sentence)
     for one in counts:
         if longest is None or one.length <= longest:
@@ -141,7 +141,7 @@ def _percent(part: int, whole: int) -> float:
 def read_sentences(path: str | Path) -> list[Tree | None]:
     """Return the tree of each sentence of a file; None where there is none.
 
-    If the first tree stands on one line, so must all: each line is a sentence, an empty one has no tree, and several
+    If the first tree is on one line, so must all be: each line is a sentence, an empty one has no tree, and several
     trees on a line are one without a root. Otherwise trees go over several lines.
 
     Raises:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from heed.errors import DataError
 from heed.parsing.trees import Tree
 
-WORD = "XX"  # what stands for a word, and for its tag where the tag is not known
+WORD = "XX"  # replaces a word, and its tag if that is unknown
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Statistics:
     n_brackets: int
     labels: Counter[str]
     tags: Counter[str]
-    longest_unary: Counter[int]  # how many trees have so many single-child brackets in a row at most
+    longest_unary: Counter[int]  # trees by their longest chain of single-child brackets
     most_tokens: int  # of one tree
     most_words: int
     most_extra: int  # tokens of one tree beyond its words

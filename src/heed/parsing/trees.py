@@ -206,7 +206,7 @@ def located_trees(lines: Iterable[str], name: str, first: int = 1) -> Iterator[t
     if opened:
         raise DataError(
             f'{name}, line {opened[0].line}, column {opened[0].column}: "(" is never closed '
-            f'({len(opened)} missing ")"); look for what is not closed from there on'
+            f'({len(opened)} missing ")"); look for a bracket that is not closed from there on'
         )
 
 
@@ -215,14 +215,14 @@ def _problem(token: str, top: _Open | None, outermost: _Open | None) -> str:
     if top is None or outermost is None:
         if token == ")":
             return 'a ")" that closes nothing; remove it, or add the "(" it belongs to'
-        return f'"{token}" stands outside of all brackets; a tree begins with "("'
+        return f'"{token}" is outside all brackets; a tree begins with "("'
     if token == ")":
         return (
             f'the bracket "({top.label or ""}" opened at line {top.line}, column {top.column} holds nothing; '
             "give it a word, or remove it"
         )
     if token != "(":
-        return f'"{token}" after a bracket; every word needs a bracket of its own with its tag, as in (NN {token})'
+        return f'"{token}" after a bracket; every word needs its own bracket with its tag, as in (NN {token})'
     if top.word is not None:
         return f'a bracket after the word "{top.word}"; close the bracket of the word first'
     return (

@@ -1,8 +1,8 @@
 """BPE-dropout (Provilkov et al. 2020): the same word in other pieces, so that the model sees what words are made of.
 
 Byte-pair encoding merges the best pair of neighbouring pieces until none can be merged. Here every possible merge is
-skipped with some probability, each time the next one is chosen. What is drawn is a pure function of a seed, the word
-and a number, so that nothing has to be saved to resume a training.
+skipped with some probability, each time the next one is chosen. The outcome is a pure function of a seed, the word
+and a number, so there is nothing to save for a resume.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _MASK = (1 << 64) - 1
 
 
 class BpeDropout:
-    """Cut the words of encoded sentences into pieces anew."""
+    """Segment the words of encoded sentences differently each time."""
 
     def __init__(self, tokenizer: Tokenizer, probability: float) -> None:
         """
@@ -56,7 +56,7 @@ class BpeDropout:
         return found
 
     def _segment(self, ids: Ids, seed: int) -> Ids:
-        # What is no piece of merged characters, such as bytes, special tokens and symbols, stays where it is.
+        # Bytes, special tokens and symbols are not made by merges: they stay, with all that follows them in the word.
         cut = [i for i, token in enumerate(ids.tolist()) if self._pieces[token] not in self._score_of]
         end = cut[0] if cut else len(ids)
         word = "".join(self._pieces[token] for token in ids[:end].tolist())
