@@ -35,6 +35,7 @@ PUBLIC = ERRORS | {
     "Transformer",
     "Translation",
     "Translator",
+    "Vocabulary",
     "__version__",
     "load",
     "preset",
@@ -99,7 +100,7 @@ def test_every_name_is_typed(name: str) -> None:
 
 
 def test_results_are_frozen() -> None:
-    for name in ("Translation", "Attention", "Config", "Sampling"):
+    for name in ("Translation", "Attention", "Config", "Sampling", "Vocabulary"):
         assert fresh(name).__dataclass_params__.frozen, name
 
 
@@ -128,12 +129,15 @@ def test_a_name_that_is_not_there() -> None:
 # --- the documentation ------------------------------------------------------------------------------------
 
 
+CREATED = ("Sampling", "Transformer", "Vocabulary")  # users do not create the others
+
+
 def signatures() -> dict[str, typing.Any]:
     """Return every public function, by its name in the documentation."""
     found = {}
     for name in sorted(PUBLIC - ERRORS - {"__version__"}):
         thing = fresh(name)
-        if inspect.isfunction(thing) or name in ("Sampling", "Transformer"):  # users do not create the others
+        if inspect.isfunction(thing) or name in CREATED:
             found[f"heed.{name}"] = inspect.signature(thing)
         if inspect.isclass(thing):
             found |= {f"{name}.{method}": inspect.signature(getattr(thing, method)) for method in methods(thing)}
@@ -167,7 +171,16 @@ def test_every_name_is_documented(name: str) -> None:
 
 @pytest.mark.parametrize(
     "thing",
-    [heed.Translation, heed.Attention, heed.Sampling, heed.Config, heed.Translator, heed.Tokenizer, heed.Transformer]
+    [
+        heed.Translation,
+        heed.Attention,
+        heed.Sampling,
+        heed.Config,
+        heed.Translator,
+        heed.Tokenizer,
+        heed.Transformer,
+        heed.Vocabulary,
+    ]
     + [PairScore, SearchTrace, TracedCandidate, Encoding, Outcome, StepResult],
     ids=lambda thing: thing.__name__,
 )

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from heed.translation import Translation as Translation
     from heed.translator import Translator as Translator
     from heed.translator import load as load
+    from heed.vocabulary import Vocabulary as Vocabulary
 
 __version__ = "0.1.0"
 
@@ -49,6 +50,7 @@ _MODULE_OF = {
     "Transformer": "heed.model.transformer",
     "Translation": "heed.translation",
     "Translator": "heed.translator",
+    "Vocabulary": "heed.vocabulary",
     "load": "heed.translator",
     "preset": "heed.config",
     "resume": "heed.training.loop",

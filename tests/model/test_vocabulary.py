@@ -90,3 +90,9 @@ def test_two_vocabularies(models):
 def test_tokens_that_no_output_contains():
     assert Vocabulary(9).never_output == (0, 2)
     assert Vocabulary(9, pad=4, end=2, unknown=3, start=2).never_output == (3, 4)
+
+
+def test_a_number_still_makes_a_model_with_a_warning():
+    with pytest.warns(DeprecationWarning, match=r"give Transformer a heed.Vocabulary\(23\)"):
+        model = Transformer(small_config(), VOCABULARY)
+    assert model.vocabulary == HERE

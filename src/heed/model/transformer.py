@@ -1,5 +1,6 @@
 """Section 3 and figure 1: the encoder, the decoder, and the whole."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
@@ -32,7 +33,11 @@ class AttentionWeights:
 class Transformer(SequenceModel):
     """The encoder-decoder model of the paper, predicting each target token from the source and the tokens before it."""
 
-    def __init__(self, config: ModelConfig, vocabulary: Vocabulary) -> None:
+    def __init__(self, config: ModelConfig, vocabulary: Vocabulary | int) -> None:
+        if isinstance(vocabulary, int):
+            advice = f"give Transformer a heed.Vocabulary({vocabulary}) instead of the number {vocabulary}"
+            warnings.warn(advice, DeprecationWarning, stacklevel=2)
+            vocabulary = Vocabulary(vocabulary)
         super().__init__(config, vocabulary)
         d_model = config.d_model
         blocks = (
