@@ -1,7 +1,7 @@
 """The map of the code, read from the imports with `ast`.
 
 errors | vocabulary | wording | bar | allocator | processor | threads < lock < durable | cache
-       < config | kernels | options < text | model | evaluate | demo < data | decode | translation
+       < config | kernels | options < text | model | evaluate | demo < data | datasets | decode | translation
        < doctor < checkpoint < run < export < engines
        < translator < inspect | training < serve | paper | bench < cli
 """
@@ -25,7 +25,7 @@ ORDER = [
     ["durable", "cache"],
     ["config", "kernels", "options"],
     ["text", "model", "evaluate", "demo"],
-    ["data", "decode", "translation"],
+    ["data", "datasets", "decode", "translation"],
     ["doctor"],
     ["checkpoint"],
     ["run"],
@@ -52,6 +52,7 @@ TORCHLESS = [
     "text",
     "evaluate",
     "demo",
+    "datasets",
     "translation",
 ]
 # Files of other packages without it: a step of search is any function of arrays, and ctranslate2 starts without torch.

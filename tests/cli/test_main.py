@@ -15,6 +15,7 @@ from tests.cli.conftest import COMMAND, ENVIRONMENT
 from tests.cli.conftest import heed as run_heed
 
 PAGES = [[], *([verb] for verb in VERBS), *(["bench", kind] for kind in ("train", "translate", "prepare"))]
+PAGES += [["data", kind] for kind in ("list", "get")]
 OPERATORS = {"|", "<", ">", ">>"}
 
 
