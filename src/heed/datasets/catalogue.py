@@ -193,7 +193,7 @@ _DEV = Upstream(
 )
 _TEST_2014 = Upstream("https://www.statmt.org/wmt14/test-full.tgz", None, "md5:a8cd784e006feb32ac6f3d9ec7eb389a")
 _WMT_LICENCE = "free for research; each corpus has its own terms"
-_WMT_ATTRIBUTION = "Bojar et al.: Findings of the 2014 Workshop on Statistical Machine Translation"
+_WMT_ATTRIBUTION = "Bojar et al.: Findings of the 2014 Workshop on SMT, and each corpus"
 
 
 def _wmt_tests(language: str) -> tuple[Part, Part]:
@@ -324,7 +324,9 @@ def find(name: str) -> DataSet:
         ConfigError: there is none.
     """
     if name not in DATA_SETS:
-        near = difflib.get_close_matches(name.lower(), DATA_SETS, n=1, cutoff=0.5)
+        words = sorted(name.lower().split("-"))
+        near = [known for known in DATA_SETS if sorted(known.split("-")) == words]  # languages the other way round
+        near = near or difflib.get_close_matches(name.lower(), DATA_SETS, n=1, cutoff=0.5)
         guess = f'did you mean "{near[0]}"? ' if near else ""
         raise ConfigError(f'unknown data set "{name}"; {guess}There are: {", ".join(DATA_SETS)}')
     return DATA_SETS[name]

@@ -138,9 +138,9 @@ def _receive(file: Upstream, url: str, part: Path, bar: Bar) -> None:
                 "get the right one another way, and name its folder with --from"
             )
         with writing(part):
-            if not begin:
-                _version_file(part).write_text(_version(response.headers), encoding="utf-8")
             stream = open(part, "ab" if begin else "wb", buffering=0)
+            if not begin:  # after the part was emptied: a crash in between must not pair old bytes with the new version
+                _version_file(part).write_text(_version(response.headers), encoding="utf-8")
         with stream, bar(total, file.name) as tell:
             tell(begin)
             while block := _read(response):
@@ -168,10 +168,10 @@ def _opened(url: str, headers: dict[str, str]) -> Any:
     except urllib.error.URLError as error:
         cause = error.reason if isinstance(error.reason, OSError) else OSError(str(error.reason))
         raise _UnreachableError(f"cannot be reached ({cause.strerror or cause})") from None
+    except (ValueError, http.client.InvalidURL) as error:
+        raise DataError(f"{url}: is no address to download from ({error}); see --from") from None
     except (OSError, http.client.HTTPException) as error:  # after the connection was made
         raise _BrokenOffError(f"the connection broke ({error})") from None
-    except ValueError as error:  # an address that cannot be
-        raise DataError(f"{url}: is no address to download from ({error})") from None
 
 
 def _read(response: Any) -> bytes:

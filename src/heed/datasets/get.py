@@ -94,13 +94,15 @@ def _has_files(folder: Path, part: Part) -> bool:
 
 
 def _in_folder(data: DataSet, folder: Path, parts: Sequence[Part]) -> dict[str, "_Lines"]:
-    """Return the parts that a folder has as line-aligned files: plain, .gz or .tsv.
+    """Return the parts that a folder has as line-aligned files (plain, .gz or .tsv) and not as the publisher's own.
 
     Raises:
         DataError: it has neither these nor the archives of a part that must be.
     """
     found = {}
     for part in parts:
+        if _has_files(folder, part):  # these can be checked
+            continue
         for name in (part.name, *part.other_names):
             sides = [_plain_or_packed(folder / f"{name}.{language}") for language in (data.source, data.target)]
             table = _plain_or_packed(folder / f"{name}.tsv")
@@ -111,7 +113,7 @@ def _in_folder(data: DataSet, folder: Path, parts: Sequence[Part]) -> dict[str, 
             else:
                 continue
             break
-        if part.name not in found and not part.is_optional and not _has_files(folder, part):
+        if part.name not in found and not part.is_optional:
             names = " and ".join(file.name for file in part.files())
             raise DataError(
                 f"{folder}: has neither {part.name}.{data.source} with {part.name}.{data.target} (or .gz) nor {names}; "
