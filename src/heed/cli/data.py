@@ -45,7 +45,7 @@ def configure(parser: Parser) -> None:
         "examples:\n"
         "  heed data get multi30k --out multi30k\n"
         "  heed data get europarl-en-de --out europarl --from /mnt/corpora/europarl\n"
-        "  heed data get wmt14-en-de --out wmt14-en-de --from https://mirror.example.org/wmt"
+        "  heed data get wmt14-en-de --out wmt14 --from https://mirror.example.org/wmt"
     )
     getting.add_argument("name", help="the data set; heed data list shows them")
     getting.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="where to write the text")
