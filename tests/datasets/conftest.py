@@ -24,6 +24,7 @@ class Server:
     url: str = ""
     ranges: bool = True  # honour Range
     version: str | None = '"1"'  # the ETag; None: neither that nor a time
+    shift_bytes: int = 0  # by which it misses the place to resume from
     cuts: list[int] = field(default_factory=list)  # bytes that each of the next requests gets before a cut
     statuses: list[int] = field(default_factory=list)  # answers of the next requests
     block_seconds: float = 0.0  # pause after each block
@@ -50,7 +51,7 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
                 return
             begin = 0
             if wanted and server.ranges and self.headers.get("If-Range", server.version) == server.version:
-                begin = int(wanted.removeprefix("bytes=").removesuffix("-"))
+                begin = int(wanted.removeprefix("bytes=").removesuffix("-")) + server.shift_bytes
                 if begin >= len(content):
                     self.send_response(416)
                     self.send_header("Content-Range", f"bytes */{len(content)}")

@@ -2,6 +2,7 @@
 
 import hashlib
 import random
+import resource
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from heed.datasets.catalogue import Upstream
+from heed.datasets.disk import write_all
 from heed.datasets.download import download
 from heed.errors import DataError
 from tests.datasets.conftest import Server
@@ -105,7 +107,7 @@ def test_a_server_without_range_starts_over_and_gives_up_in_the_end(server: Serv
     fetch(server, tmp_path / "a.tgz")
     assert (tmp_path / "a.tgz").read_bytes() == CONTENT
     server.asked.clear()
-    server.files["b.tgz"], server.cuts = CONTENT, [9_000] * 100
+    server.files["b.tgz"], server.cuts = CONTENT, [9_000, 5_000] * 50
     with pytest.raises(DataError, match="the connection broke after 9,000 of 60,000 bytes"):
         fetch(server, tmp_path / "b.tgz")
     assert len(server.asked) == 1 + len(QUICK) + 1  # one with progress, then as many as allowed without
@@ -155,6 +157,14 @@ def test_a_part_that_lacks_nothing_is_finished(server: Server, tmp_path: Path) -
     (tmp_path / "a.tgz.part").write_bytes(CONTENT)
     fetch(server, tmp_path / "a.tgz", None, SHA256)
     assert names(tmp_path) == ["a.tgz"]
+    assert [wanted for _, wanted in server.asked] == ["bytes=60000-"]
+
+
+def test_a_server_that_resumes_at_the_wrong_place(server: Server, tmp_path: Path) -> None:
+    server.files["a.tgz"], server.cuts, server.shift_bytes = CONTENT, [7_000], 100
+    fetch(server, tmp_path / "a.tgz")
+    assert (tmp_path / "a.tgz").read_bytes() == CONTENT
+    assert [wanted for _, wanted in server.asked] == [None, "bytes=7000-", None]
 
 
 def test_404_is_final_and_503_is_not(server: Server, tmp_path: Path) -> None:
@@ -177,6 +187,18 @@ def test_no_network_says_what_to_do_at_once(tmp_path: Path) -> None:
     file = Upstream(f"http://127.0.0.1:{port}/a.tgz")
     with pytest.raises(DataError, match=r"cannot be reached \(Connection refused\); .*a.tgz another way.*--from"):
         download(file, file.url, tmp_path / "a.tgz", Told(), (600.0,))
+
+
+def test_a_write_that_is_cut_short_is_continued_or_told(tmp_path: Path) -> None:
+    path, before = tmp_path / "a", resource.getrlimit(resource.RLIMIT_FSIZE)
+    with open(path, "wb", buffering=0) as file:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, before[1]))
+        try:
+            with pytest.raises(DataError, match=r"a: cannot be written \(File too large\)"):
+                write_all(file, path, CONTENT[:1_500])  # the system takes 1,000, and then none
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert path.read_bytes() == CONTENT[:1_000]
 
 
 def test_an_address_that_cannot_be(tmp_path: Path) -> None:
