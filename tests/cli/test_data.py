@@ -18,7 +18,7 @@ import pytest
 
 from heed.datasets.catalogue import DATA_SETS
 from tests.cli.conftest import COMMAND, ENVIRONMENT, heed, started
-from tests.datasets.conftest import Server, packed, server, zipped
+from tests.datasets.conftest import Server, packed, server, tar, zipped
 
 __all__ = ["server"]
 
@@ -77,6 +77,24 @@ def test_from_a_server_that_cuts_the_connection(tatoeba: Server, tmp_path: Path)
     assert command == "heed split --source t/train.en --target t/train.de --out t/split".split()
     parts = ["--valid", "100", "--test", "100"]
     subprocess.run([COMMAND, *command[1:], *parts], cwd=tmp_path, env=ENVIRONMENT, check=True, capture_output=True)
+
+
+def test_the_usual_split_of_iwslt14(tmp_path: Path) -> None:
+    talk = "<url>x</url>\n<title>Title {0}</title>\n" + "".join(f"Line {n} {{0}}\n" for n in range(2, 47))
+    segments = '<doc>\n<seg id="1"> {} {} </seg>\n</doc>\n'
+    members = {f"de-en/train.tags.de-en.{side}": talk.format(side).encode() for side in ("de", "en")}
+    for name in ("TED.tst2012", "TED.dev2010", "TEDX.dev2012", "TED.tst2011", "TED.tst2010"):
+        for side in ("de", "en"):
+            members[f"de-en/IWSLT14.{name}.de-en.{side}.xml"] = segments.format(name, side).encode()
+    (tmp_path / "de-en.tgz").write_bytes(tar(members))
+    done = heed("data", "get", "iwslt14-de-en", "--out", tmp_path / "out", "--from", tmp_path)
+    assert done.code == 0, done.err
+    text = {path.name: path.read_text().splitlines() for path in (tmp_path / "out").glob("*.*n")}
+    assert text["valid.en"] == ["Line 23 en", "Line 46 en"]
+    assert text["train.en"] == ["Title en", *(f"Line {n} en" for n in range(2, 47) if n not in (23, 46))]
+    order = ["TED.dev2010", "TEDX.dev2012", "TED.tst2010", "TED.tst2011", "TED.tst2012"]
+    assert text["test.en"] == [f"{name} en" for name in order]
+    assert f"--source {tmp_path}/out/train.de" in done.out and "--preset small" in done.out
 
 
 def test_json_and_a_second_call(tatoeba: Server, tmp_path: Path) -> None:
@@ -158,7 +176,7 @@ def test_a_bar_on_a_terminal(tatoeba: Server, tmp_path: Path) -> None:
             pass
         os.close(ours)
         assert process.wait(60) == 0
-    assert b"de-en.txt.zip" in seen and b"kB" in seen and b"unpacking" in seen
+    assert b"de-en.txt.zip" in seen and b"kB" in seen and b"unpacking" in seen and b"writing train" in seen
 
 
 # --- disks ------------------------------------------------------------------------------------------------

@@ -6,11 +6,12 @@ anybody else's text.
 """
 
 import hashlib
+import io
 import os
 import shutil
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,10 +68,10 @@ def get(
             if part.name in there:
                 made.append(there[part.name])
             elif part.name in local:
-                made.append(record.write(part, [local[part.name]]))
+                made.append(record.write(part, [local[part.name]], bar))
             elif part.bitexts and (folder is None or _has_files(folder, part)):
                 places = {file: _fetched(file, out, folder, mirror, bar, retry_seconds) for file in part.files()}
-                made.append(record.write(part, _unpacked(part, places, out, bar)))
+                made.append(record.write(part, _unpacked(part, places, out, bar), bar))
         return made
 
 
@@ -94,26 +95,18 @@ def _has_files(folder: Path, part: Part) -> bool:
 
 
 def _in_folder(data: DataSet, folder: Path, parts: Sequence[Part]) -> dict[str, "_Lines"]:
-    """Return the parts that a folder has as line-aligned files (plain, .gz or .tsv) and not as the publisher's own.
+    """Return the parts that a folder has as line-aligned text and not as the publisher's files, which can be checked.
 
     Raises:
-        DataError: it has neither these nor the archives of a part that must be.
+        DataError: it has neither of a part that must be.
     """
     found = {}
     for part in parts:
-        if _has_files(folder, part):  # these can be checked
+        if _has_files(folder, part):
             continue
-        for name in (part.name, *part.other_names):
-            sides = [_plain_or_packed(folder / f"{name}.{language}") for language in (data.source, data.target)]
-            table = _plain_or_packed(folder / f"{name}.tsv")
-            if all(sides):
-                found[part.name] = _Lines(str(sides[0]), str(sides[1]), *(_reader(side) for side in sides))
-            elif table:
-                found[part.name] = _Lines(str(table), str(table), _reader(table, 0), _reader(table, 1))
-            else:
-                continue
-            break
-        if part.name not in found and not part.is_optional:
+        if text := _aligned(data, folder, part):
+            found[part.name] = text
+        elif not part.is_optional:
             names = " and ".join(file.name for file in part.files())
             raise DataError(
                 f"{folder}: has neither {part.name}.{data.source} with {part.name}.{data.target} (or .gz) nor {names}; "
@@ -122,14 +115,31 @@ def _in_folder(data: DataSet, folder: Path, parts: Sequence[Part]) -> dict[str, 
     return found
 
 
+def _aligned(data: DataSet, folder: Path, part: Part) -> "_Lines | None":
+    """Return a part that a folder has as two files or one .tsv, plain or .gz."""
+    for name in (part.name, *part.other_names):
+        source, target, table = (
+            _plain_or_packed(folder / f"{name}.{ending}") for ending in (data.source, data.target, "tsv")
+        )
+        if source and target:
+            return _Lines(str(source), str(target), _reader(source), _reader(target), _size([source, target]))
+        if table:
+            return _Lines(str(table), str(table), _reader(table, 0), _reader(table, 1), _size([table]))
+    return None
+
+
 def _plain_or_packed(path: Path) -> Path | None:
     packed = path.with_name(f"{path.name}.gz")
     return path if path.is_file() else packed if packed.is_file() else None
 
 
-def _reader(path: Path | None, column: int | None = None) -> Lines:
-    assert path is not None
-    return lambda: lines(path, column)
+def _reader(path: Path, column: int | None = None, every: int = 0) -> Lines:
+    return lambda: chosen(lines(path, column), every)
+
+
+def _size(paths: Sequence[Path]) -> int | None:
+    """Return the size of some texts; None if one is compressed."""
+    return None if any(path.suffix == ".gz" for path in paths) else sum(path.stat().st_size for path in paths)
 
 
 def _fetched(
@@ -155,6 +165,7 @@ class _Lines:
     target_name: str
     source: Lines
     target: Lines
+    n_bytes: int | None  # of both, for the progress bar; None: not known
 
 
 def _unpacked(part: Part, places: dict[Upstream, Path], out: Path, bar: Bar) -> Iterator[_Lines]:
@@ -167,14 +178,10 @@ def _unpacked(part: Part, places: dict[Upstream, Path], out: Path, bar: Bar) -> 
         try:
             sides = _sides(bitext, places, folder, bar)
             names = [f"{text.file.name}{text.member and ': '}{text.member}" for text in (bitext.source, bitext.target)]
-            source, target = (_every(side, part.every) for side in sides)
-            yield _Lines(names[0], names[1], source, target)
+            source, target = (_reader(side, every=part.every) for side in sides)
+            yield _Lines(names[0], names[1], source, target, _size(sides))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _every(path: Path, every: int) -> Lines:
-    return lambda: chosen(lines(path), every)
 
 
 def _sides(bitext: Bitext, places: dict[Upstream, Path], folder: Path, bar: Bar) -> list[Path]:
@@ -225,7 +232,7 @@ class _Record:
             return None
         return Written(part, paths[0], paths[1], self._files[paths[0].name]["lines"], was_there=True)
 
-    def write(self, part: Part, bitexts: "Sequence[_Lines] | Iterator[_Lines]") -> Written:
+    def write(self, part: Part, bitexts: Iterable[_Lines], bar: Bar) -> Written:
         """Write a part; its files appear once both are whole."""
         paths = self._paths(part)
         new = [path.with_name(f".{path.name}.new") for path in paths]
@@ -237,7 +244,9 @@ class _Record:
                     path.write_bytes(b"")
             for bitext in bitexts:
                 sides = zip(new, sums, (bitext.source, bitext.target), strict=True)
-                counts = [_append(text(), path, checksum) for path, checksum, text in sides]
+                with bar(bitext.n_bytes, f"writing {part.name}") as tell:
+                    done = _Progress(tell)
+                    counts = [_append(text(), path, checksum, done) for path, checksum, text in sides]
                 if counts[0] != counts[1]:
                     raise DataError(
                         f"{bitext.source_name} has {counts[0]:,} lines, but {bitext.target_name} has {counts[1]:,}; "
@@ -258,7 +267,18 @@ class _Record:
         return Written(part, paths[0], paths[1], n_pairs, was_there=False)
 
 
-def _append(texts: Iterator[bytes], path: Path, checksum: "hashlib._Hash") -> int:
+class _Progress:
+    """Adds up what is done, for a bar that wants to know the whole."""
+
+    def __init__(self, tell: Callable[[int], None]) -> None:
+        self._tell, self._n_bytes = tell, 0
+
+    def add(self, n_bytes: int) -> None:
+        self._n_bytes += n_bytes
+        self._tell(self._n_bytes)
+
+
+def _append(texts: Iterator[bytes], path: Path, checksum: "hashlib._Hash", done: _Progress) -> int:
     """Add lines to a file, flushed to the disk, and return how many."""
     count = 0
     with writing(path):
@@ -269,15 +289,16 @@ def _append(texts: Iterator[bytes], path: Path, checksum: "hashlib._Hash") -> in
             block += (line, b"\n")
             count += 1
             if count % BLOCK_LINES == 0:
-                _flush(block, file, path, checksum)
-        _flush(block, file, path, checksum)
+                done.add(_flush(block, file, path, checksum))
+        done.add(_flush(block, file, path, checksum))
         with writing(path):
             os.fsync(file.fileno())
     return count
 
 
-def _flush(block: list[bytes], file: Any, path: Path, checksum: "hashlib._Hash") -> None:
+def _flush(block: list[bytes], file: io.FileIO, path: Path, checksum: "hashlib._Hash") -> int:
     content = b"".join(block)
     checksum.update(content)
     write_all(file, path, content)
     block.clear()
+    return len(content)
