@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,12 @@ RETRY_SECONDS = (1.0, 2.0, 4.0, 8.0)  # before each try that follows one without
 Bar = Callable[[int | None, str], AbstractContextManager[Callable[[int], None]]]
 
 
-class _BrokenOffError(Exception):
-    """The connection broke, or the server asks to try again."""
+@dataclass(frozen=True)
+class _Break:
+    """Why a connection ended early; the next one may do better."""
 
-
-class _UnreachableError(_BrokenOffError):
-    """There was no connection."""
+    why: str
+    was_reached: bool = True  # the server answered
 
 
 def download(file: Upstream, url: str, path: Path, bar: Bar, retry_seconds: Sequence[float] = RETRY_SECONDS) -> None:
@@ -48,23 +49,19 @@ def download(file: Upstream, url: str, path: Path, bar: Bar, retry_seconds: Sequ
         return
     part = path.with_name(f"{path.name}.part")
     furthest, failures, is_first = _size(part), 0, True
-    while True:
-        try:
-            _receive(file, url, part, bar)
-            break
-        except _BrokenOffError as error:
-            size = _size(part)
-            failures = 0 if size > furthest else failures + 1
-            furthest = max(furthest, size)
-            if failures > len(retry_seconds) or (is_first and isinstance(error, _UnreachableError)):
-                kept = f"{size:,} bytes are kept, and the same command resumes; " if size else ""
-                raise DataError(
-                    f"{url}: {error}; {kept}check the network, or get {path.name} another way "
-                    "and name its folder with --from"
-                ) from None
-            is_first = False
-            if failures:
-                time.sleep(retry_seconds[failures - 1])
+    while broken := _receive(file, url, part, bar):
+        size = _size(part)
+        failures = 0 if size > furthest else failures + 1
+        furthest = max(furthest, size)
+        if failures > len(retry_seconds) or (is_first and not broken.was_reached):
+            kept = f"{size:,} bytes are kept, and the same command resumes; " if size else ""
+            raise DataError(
+                f"{url}: {broken.why}; {kept}check the network, or get {path.name} another way "
+                "and name its folder with --from"
+            )
+        is_first = False
+        if failures:
+            time.sleep(retry_seconds[failures - 1])
     _settle(file, url, part, path)
 
 
@@ -108,28 +105,31 @@ def _settle(file: Upstream, url: str, part: Path, path: Path) -> None:
     _version_file(part).unlink(missing_ok=True)
 
 
-def _receive(file: Upstream, url: str, part: Path, bar: Bar) -> None:
-    """Append what the part lacks, as far as the connection lasts."""
+def _receive(file: Upstream, url: str, part: Path, bar: Bar) -> _Break | None:
+    """Append what the part lacks; returns what went wrong if that was not all."""
     version = _read_version(part)
     begin = _size(part) if version or file.checksum else 0
     if begin and begin == file.n_bytes:
-        return
+        return None
     headers = {"User-Agent": f"heed/{__version__}", "Accept-Encoding": "identity"}
     if begin:
         headers["Range"] = f"bytes={begin}-"
         if version:
             headers["If-Range"] = version
-    with _opened(url, headers) as response:
+    response = _opened(url, headers)
+    if isinstance(response, _Break):
+        return response
+    with response:
         if response.status == 416:  # nothing is left to send: the part is whole, or of another version
             if begin and response.headers.get("Content-Range", "") == f"bytes */{begin}":
-                return
+                return None
             part.unlink(missing_ok=True)
-            raise _BrokenOffError("the server has another version by now")
+            return _Break("the server has another version by now")
         if response.status == 206:
             first, total = _content_range(response.headers.get("Content-Range", ""))
             if first != begin:
                 part.unlink(missing_ok=True)
-                raise _BrokenOffError(f"the server sent bytes from {first} instead of from {begin}")
+                return _Break(f"the server sent bytes from {first} instead of from {begin}")
         else:  # all of it: the first time, another version, or a server that cannot resume
             begin, total = 0, _number(response.headers.get("Content-Length"))
         if None not in (total, file.n_bytes) and total != file.n_bytes:
@@ -144,11 +144,14 @@ def _receive(file: Upstream, url: str, part: Path, bar: Bar) -> None:
         with stream, bar(total, file.name) as tell:
             tell(begin)
             while block := _read(response):
+                if isinstance(block, _Break):
+                    return block
                 write_all(stream, part, block)
                 begin += len(block)
                 tell(begin)
         if total is not None and begin < total:
-            raise _BrokenOffError(f"the connection broke after {begin:,} of {total:,} bytes")
+            return _Break(f"the connection broke after {begin:,} of {total:,} bytes")
+    return None
 
 
 def _opened(url: str, headers: dict[str, str]) -> Any:
@@ -160,25 +163,25 @@ def _opened(url: str, headers: dict[str, str]) -> Any:
         with error:
             said = f"the server answers {error.code} ({error.reason})"
         if error.code >= 500 or error.code in (408, 429):
-            raise _BrokenOffError(said) from None
+            return _Break(said)
         raise DataError(
             f"{url}: {said}; it may have moved: get {url.rsplit('/', 1)[-1]} another way and name its folder, "
             "or a mirror, with --from"
         ) from None
     except urllib.error.URLError as error:
         cause = error.reason if isinstance(error.reason, OSError) else OSError(str(error.reason))
-        raise _UnreachableError(f"cannot be reached ({cause.strerror or cause})") from None
+        return _Break(f"cannot be reached ({cause.strerror or cause})", was_reached=False)
     except (ValueError, http.client.InvalidURL) as error:
         raise DataError(f"{url}: is no address to download from ({error}); see --from") from None
     except (OSError, http.client.HTTPException) as error:  # after the connection was made
-        raise _BrokenOffError(f"the connection broke ({error})") from None
+        return _Break(f"the connection broke ({error})")
 
 
-def _read(response: Any) -> bytes:
+def _read(response: Any) -> bytes | _Break:
     try:
         return bytes(response.read1(BLOCK_BYTES))
     except (OSError, http.client.HTTPException) as error:
-        raise _BrokenOffError(f"the connection broke ({error})") from None
+        return _Break(f"the connection broke ({error})")
 
 
 def _size(part: Path) -> int:
