@@ -25,6 +25,7 @@ class Server:
     ranges: bool = True  # honour Range
     version: str | None = '"1"'  # the ETag; None: neither that nor a time
     shift_bytes: int = 0  # by which it misses the place to resume from
+    chunked: bool = False  # does not say how long the file is
     cuts: list[int] = field(default_factory=list)  # bytes that each of the next requests gets before a cut
     statuses: list[int] = field(default_factory=list)  # answers of the next requests
     block_seconds: float = 0.0  # pause after each block
@@ -36,6 +37,8 @@ class Server:
 
 def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
         def log_message(self, format: str, *args: object) -> None:
             pass
 
@@ -64,15 +67,21 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
             if server.version is not None:
                 self.send_header("ETag", server.version)
                 self.send_header("Last-Modified", formatdate(0, usegmt=True))
-            self.send_header("Content-Length", str(len(content) - begin))
+            if server.chunked:
+                self.send_header("Transfer-Encoding", "chunked")
+            else:
+                self.send_header("Content-Length", str(len(content) - begin))
             self.end_headers()
             end = min(len(content), begin + server.cuts.pop(0)) if server.cuts else len(content)
             for first in range(begin, end, BLOCK_BYTES):
+                block = content[first : min(first + BLOCK_BYTES, end)]
                 try:
-                    self.wfile.write(content[first : min(first + BLOCK_BYTES, end)])
+                    self.wfile.write(b"%x\r\n%s\r\n" % (len(block), block) if server.chunked else block)
                 except OSError:  # the client has gone
                     return
                 time.sleep(server.block_seconds)
+            if server.chunked and end == len(content):
+                self.wfile.write(b"0\r\n\r\n")
             self.close_connection = True
 
     return Handler

@@ -69,6 +69,14 @@ def test_a_connection_cut_at_random_places_is_resumed(server: Server, tmp_path: 
     ]
 
 
+def test_a_file_of_unknown_length_that_is_cut_off_is_not_taken_for_whole(server: Server, tmp_path: Path) -> None:
+    server.files["a.tgz"], server.chunked, server.cuts = CONTENT, True, [7_000]
+    told = Told()
+    fetch(server, tmp_path / "a.tgz", told=told)
+    assert (tmp_path / "a.tgz").read_bytes() == CONTENT
+    assert told.totals == [None, len(CONTENT)]  # the second from Content-Range
+
+
 def test_the_next_call_resumes(server: Server, tmp_path: Path) -> None:
     server.files["a.tgz"] = CONTENT
     server.cuts = [7_000] + [0] * 20
