@@ -2,8 +2,8 @@
 
 errors | vocabulary | wording | bar | allocator | processor | threads < lock < durable | cache
        < config | kernels | options < settings < text | model | evaluate | demo < parsing
-       < data | decode | translation < doctor < checkpoint < run < export < engines < translator < inspect | training
-       < serve | paper | bench < cli
+       < data | datasets | decode | translation < doctor < checkpoint < run < export < engines < translator
+       < inspect | training < serve | paper | bench < cli
 """
 
 import ast
@@ -27,7 +27,7 @@ ORDER = [
     ["settings"],
     ["text", "model", "evaluate", "demo"],
     ["parsing"],
-    ["data", "decode", "translation"],
+    ["data", "datasets", "decode", "translation"],
     ["doctor"],
     ["checkpoint"],
     ["run"],
@@ -56,6 +56,7 @@ TORCHLESS = [
     "evaluate",
     "demo",
     "parsing",
+    "datasets",
     "translation",
 ]
 # Other files without torch: a step of search is any function of arrays, and ctranslate2 starts without torch.

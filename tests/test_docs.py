@@ -37,10 +37,57 @@ def test_files_named_in_the_text_exist(path):
         assert (ROOT / name).exists(), name
 
 
-def test_the_example_config_is_valid_and_complete():
+@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.toml")), ids=lambda path: path.stem)
+def test_every_config_is_valid(path):
     from heed.config import preset
     from heed.settings import build_config, read_config
 
-    path = ROOT / "configs" / "multi30k-tiny.toml"
     settings = read_config(path)
     build_config(preset(settings["preset"]), (str(path), settings))
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "text", "save_every"),
+    [
+        ("wmt14-en-de-base", {}, {}, 1_500),
+        ("wmt14-en-de-big", {}, {}, 600),
+        ("wmt14-en-fr-big", {"dropout": 0.1}, {"vocab_size": 32_000}, 600),
+    ],
+)
+def test_the_configs_of_the_paper_are_its_presets_on_the_text_that_heed_gets(name, model, text, save_every):
+    """All else that they spell out is what the preset says: the paper's training has no other settings."""
+    from dataclasses import replace
+
+    from heed.config import DataConfig, build_config, preset, read_config
+    from heed.datasets.catalogue import find
+
+    path = ROOT / "configs" / f"{name}.toml"
+    settings = read_config(path)
+    data_set, _, size = name.rpartition("-")
+    expected = preset(size)
+    files = {
+        part.name: [f"{data_set}/{part.name}.{side}" for side in ("en", name[9:11])] for part in find(data_set).parts
+    }
+    expected = replace(
+        expected,
+        data=DataConfig(
+            train_source=files["train"][0],
+            train_target=files["train"][1],
+            valid_source=files["newstest2013"][0],
+            valid_target=files["newstest2013"][1],
+        ),
+        model=replace(expected.model, **model),
+        text=replace(expected.text, **text),
+        train=replace(expected.train, patience=0, save_every=save_every),
+    )
+    assert build_config(preset(settings["preset"]), (str(path), settings)) == expected
+    assert f"heed data get {data_set} --out {data_set}\n" in path.read_text(encoding="utf-8")
+    # The paper's own numbers, not by way of the preset.
+    shape = {"base": (512, 2048, 8, 100_000, 5), "big": (1024, 4096, 16, 300_000, 20)}[size]
+    train, decode = expected.train, expected.decode
+    assert shape == (
+        *(expected.model.d_model, expected.model.d_ff, expected.model.h),
+        *(train.max_steps, train.average_last),
+    )
+    assert (train.batch_tokens, train.warmup_steps, train.label_smoothing) == (25_000, 4_000, 0.1)
+    assert (decode.beam, decode.alpha, decode.extra_length) == (4, 0.6, 50)

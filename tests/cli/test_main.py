@@ -15,6 +15,7 @@ from tests.cli.conftest import COMMAND, ENVIRONMENT
 from tests.cli.conftest import heed as run_heed
 
 PAGES = [[], *([command] for command in COMMANDS), *(["bench", kind] for kind in ("train", "translate", "prepare"))]
+PAGES += [["data", kind] for kind in ("list", "get")]
 OPERATORS = {"|", "<", ">", ">>"}
 
 

@@ -153,7 +153,7 @@ def test_while_another_process_makes_the_export(trained: Trained, cache: Path) -
             heed("translate", "--model", trained.path, *options, given="a b\n") for options in (CTRANSLATE2, [])
         )
     assert asked_for.code == 1 and asked_for.out == ""
-    assert "another process is making it" in asked_for.err
+    assert "another process is creating it" in asked_for.err
     assert (torch.code, len(torch.lines), torch.err) == (0, 1, "")
 
 

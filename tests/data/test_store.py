@@ -104,7 +104,7 @@ def test_another_format_is_told_from_damage(copy: Path) -> None:
     del manifest["checksum"]
     manifest["format"] = 2
     (copy / "manifest.json").write_bytes(json_bytes({**manifest, "checksum": checksum(json_bytes(manifest))}))
-    with pytest.raises(DataError, match=r"store: has format 2, this heed reads format 1; delete the folder"):
+    with pytest.raises(DataError, match=r"store: has format 2, but this heed reads format 1; delete the folder"):
         PairStore.open(copy)
 
 

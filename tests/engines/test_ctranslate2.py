@@ -394,7 +394,7 @@ def test_two_processes_do_not_export_at_once(copy: Path, cache: Path) -> None:
     shutil.rmtree(folder)
     unfinished = folder.with_name(f".{folder.name}.new")
     unfinished.mkdir()
-    with FolderLock.acquire(unfinished), pytest.raises(CheckpointError, match="another process is making it"):
+    with FolderLock.acquire(unfinished), pytest.raises(CheckpointError, match="another process is creating it"):
         open_exported(copy)
     open_exported(copy)
     assert exports(cache) == [folder]

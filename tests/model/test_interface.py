@@ -173,21 +173,21 @@ def checkpoints(run: RunFolder) -> dict[str, dict[str, dict[str, Tensor]]]:
 
 
 def test_it_is_built_and_its_parameters_counted() -> None:
-    model = build.build_model(MODEL, VOCABULARY)
-    assert isinstance(model, Gru) and (model.vocab_size, model.target_limit) == (VOCABULARY, None)
+    model = build.build_model(MODEL, Vocabulary(VOCABULARY))
+    assert isinstance(model, Gru) and (model.vocabulary.size, model.target_limit) == (VOCABULARY, None)
     assert sum(weight.numel() for weight in model.parameters()) == Gru.count_parameters(MODEL, Vocabulary(VOCABULARY))
 
 
 class TiedGru(Gru):
     """One cell for all layers of a side, so that there are fewer tensors than layers."""
 
-    def __init__(self, config: ModelConfig, vocab_size: int) -> None:
-        super().__init__(replace(config, encoder_layers=1, decoder_layers=1), vocab_size)
+    def __init__(self, config: ModelConfig, vocabulary: Vocabulary) -> None:
+        super().__init__(replace(config, encoder_layers=1, decoder_layers=1), vocabulary)
         self.config = config
 
     @staticmethod
-    def count_parameters(config: ModelConfig, vocab_size: int) -> int:
-        return Gru.count_parameters(replace(config, encoder_layers=1, decoder_layers=1), vocab_size)
+    def count_parameters(config: ModelConfig, vocabulary: Vocabulary) -> int:
+        return Gru.count_parameters(replace(config, encoder_layers=1, decoder_layers=1), vocabulary)
 
 
 def test_a_model_may_have_fewer_tensors_than_layers(
@@ -195,7 +195,7 @@ def test_a_model_may_have_fewer_tensors_than_layers(
 ) -> None:
     monkeypatch.setitem(build.KINDS, "gru", TiedGru)
     config = replace(run.config, model=replace(MODEL, encoder_layers=10, decoder_layers=10))
-    model = build.build_model(config.model, len(run.tokenizer))
+    model = build.build_model(config.model, run.tokenizer.vocabulary)
     tied = RunFolder.create(tmp_path / "run", config, run.tokenizer)
     tied.save_step(1, {"model": dict(model.state_dict())}, {"config": config.to_dict()})
     loaded = RunFolder.open(tied.path).load_model().state_dict()

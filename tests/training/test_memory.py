@@ -153,10 +153,10 @@ def test_kept_floats_are_what_autograd_keeps(threads: int) -> None:
 
 def test_the_smallest_micro_batch_fits_the_longest_sentence() -> None:
     config = tiny()
-    fitted = fit_micro_batches(config, 3_000_000, 8000, 1, at_start=10**8, free=1)
+    fitted = fit_micro_batches(config, 3_000_000, Vocabulary(8000), 1, at_start=10**8, free=1)
     assert fitted.train.micro_batch_tokens == config.model.max_length + 1
     assert build_config(fitted) == fitted
-    assert fit_micro_batches(config, 3_000_000, 8000, 1, at_start=10**8, free=10**12) == config
+    assert fit_micro_batches(config, 3_000_000, Vocabulary(8000), 1, at_start=10**8, free=10**12) == config
 
 
 def test_processes_share_a_batch_and_shards_a_model() -> None:

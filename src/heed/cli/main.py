@@ -15,6 +15,7 @@ import heed
 from heed.cli import (
     bench,
     check_resume,
+    data,
     demo,
     doctor,
     evaluate,
@@ -33,6 +34,7 @@ from heed.errors import ConfigError, HeedError, printable
 
 COMMANDS = {
     "demo": demo,
+    "data": data,
     "doctor": doctor,
     "split": split,
     "prepare": prepare,
@@ -50,7 +52,7 @@ COMMANDS = {
 # The sections of `heed --help`.
 GROUPS = {
     "first steps": ["demo", "train", "translate"],
-    "preparing and training": ["doctor", "split", "prepare", "runs", "plot", "check-resume"],
+    "preparing and training": ["data", "doctor", "split", "prepare", "runs", "plot", "check-resume"],
     "measuring": ["evaluate", "score", "bench"],
     "other": ["export"],
 }
