@@ -58,8 +58,9 @@ def test_the_configs_of_the_paper_are_its_presets_on_the_text_that_heed_gets(nam
     """All else that they spell out is what the preset says: the paper's training has no other settings."""
     from dataclasses import replace
 
-    from heed.config import DataConfig, build_config, preset, read_config
+    from heed.config import DataConfig, preset
     from heed.datasets.catalogue import find
+    from heed.settings import build_config, read_config
 
     path = ROOT / "configs" / f"{name}.toml"
     settings = read_config(path)

@@ -72,7 +72,7 @@ def test_broken_amx_is_disabled_with_a_message(
     done = train(*train_arguments, *BFLOAT16, "--out", tmp_path / "run", preloaded=broken["amx"])
     assert done.code == 0, done.err
     said = " ".join(done.err.split())
-    assert said.count(f"are left out ({VARIABLE}=AVX512_CORE_BF16)") == 1
+    assert said.count(f"so they are disabled ({VARIABLE}=AVX512_CORE_BF16)") == 1
     # On a machine without any working bfloat16, the run is refused and not changed.
     before = content(tmp_path / "run")
     refused = train("train", "--resume", tmp_path / "run", "--set", "train.max_steps=6", preloaded=broken["all"])
