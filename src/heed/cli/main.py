@@ -19,6 +19,7 @@ from heed.cli import (
     doctor,
     evaluate,
     export,
+    inspect,
     plot,
     prepare,
     runs,
@@ -40,6 +41,7 @@ VERBS = {
     "translate": translate,
     "evaluate": evaluate,
     "score": score,
+    "inspect": inspect,
     "export": export,
     "runs": runs,
     "plot": plot,
@@ -52,6 +54,7 @@ GROUPS = {
     "first steps": ["demo", "train", "translate"],
     "preparing and training": ["doctor", "split", "prepare", "runs", "plot", "check-resume"],
     "measuring": ["evaluate", "score", "bench"],
+    "looking inside": ["inspect"],
     "other": ["export"],
 }
 
