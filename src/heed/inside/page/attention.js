@@ -28,7 +28,7 @@ const EXPLAINED = {
 
 export function attentionView(it) {
   const kind = KINDS.includes(state.kind) ? state.kind : "cross";
-  const layer = clamp(state.layer, 0, it.layers(kind) - 1);
+  const layer = state.layer < 0 ? it.layers(kind) - 1 : clamp(state.layer, 0, it.layers(kind) - 1);
   const head = clamp(state.head, 0, it.model.h - 1);
   const overlay = new Set(state.overlay === "" ? [] : state.overlay.split(".").map(Number));
   const heads = overlay.size ? [...overlay].filter((one) => one < it.model.h).sort((a, b) => a - b) : [head];
@@ -38,7 +38,12 @@ export function attentionView(it) {
     open({ layer: clamp(layer + down, 0, it.layers(kind) - 1), head: clamp(head + right, 0, it.model.h - 1), kind });
   });
   box.append(
-    el("div", { class: "grids" }, KINDS.map((one) => grid(it, one, kind === one ? [layer, head] : null, open))),
+    el(
+      "div",
+      { class: "grids" },
+      choice("attention of the", KINDS.map((one) => [one, KIND_NAMES[one]]), kind, (one) => open({ kind: one })),
+      KINDS.map((one) => grid(it, one, kind === one ? [layer, head] : null, open)),
+    ),
     el(
       "section",
       { class: "open", "aria-label": "open head" },
@@ -98,7 +103,7 @@ function grid(it, kind, chosen, open) {
       box.append(button);
     }
   }
-  return el("div", {}, el("h2", {}, KIND_NAMES[kind], el("small", {}, "  layers down, heads across")), box);
+  return el("div", { class: chosen ? "kind chosen" : "kind" }, el("h2", {}, KIND_NAMES[kind], el("small", {}, "  layers down, heads across")), box);
 }
 
 function picture(it, kind, layer, head) {

@@ -1,13 +1,23 @@
 // The page: the sentence, its translation, and one view at a time.
 
 import { attentionView } from "heed/attention.js";
+import { beamView } from "heed/beam.js";
 import { Inspection, embedded } from "heed/data.js";
 import { el, replace, word } from "heed/dom.js";
+import { headsView } from "heed/heads.js";
+import { layersView } from "heed/layers.js";
+import { occlusionView } from "heed/occlusion.js";
 import { number } from "heed/parts.js";
 import { change, follow, state } from "heed/state.js";
+import { walkView } from "heed/walk.js";
 
 const VIEWS = {
   attention: ["Attention", attentionView],
+  beam: ["Beam", beamView],
+  walk: ["Walk", walkView],
+  heads: ["Heads", headsView],
+  occlusion: ["Occlusion", occlusionView],
+  layers: ["Layers", layersView],
 };
 
 // Shows an inspection in `root`. `source`: its summary and bytes; left out, those in the page itself.

@@ -3,7 +3,7 @@
 const DEFAULTS = {
   view: "attention",
   kind: "cross",
-  layer: 0,
+  layer: -1, // the last
   head: 0,
   mode: "lines",
   merged: 1,
