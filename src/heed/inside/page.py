@@ -43,7 +43,7 @@ def page(document: Document) -> str:
 <script type="importmap">{_script_safe(json.dumps({"imports": imports}))}</script>
 <body>
 <noscript>This page shows numbers with JavaScript, which is switched off.</noscript>
-<div id="page"></div>
+<div id="page"><p>Unpacking the numbers …</p></div>
 <script type="application/json" id="inspection">{_script_safe(document.json())}</script>
 <script type="text/plain" id="arrays">{base64.b64encode(document.compressed()).decode()}</script>
 <script type="module">import {{ open }} from "heed/main.js"; open(document.getElementById("page"));</script>

@@ -8,6 +8,7 @@ import { change, state } from "heed/state.js";
 
 const LEAST_DRAWN = 0.02; // of a row's weight
 const LINE_HEIGHT = 22;
+const LEVELS = 32; // of opacity
 
 const EXPLAINED = {
   encoder: [
@@ -26,41 +27,67 @@ const EXPLAINED = {
   ],
 };
 
+// The grid stays; a change of head draws only what is open.
 export function attentionView(it) {
-  const kind = KINDS.includes(state.kind) ? state.kind : "cross";
-  const layer = state.layer < 0 ? it.layers(kind) - 1 : clamp(state.layer, 0, it.layers(kind) - 1);
-  const head = clamp(state.head, 0, it.model.h - 1);
-  const overlay = new Set(state.overlay === "" ? [] : state.overlay.split(".").map(Number));
-  const heads = overlay.size ? [...overlay].filter((one) => one < it.model.h).sort((a, b) => a - b) : [head];
   const box = el("div", { class: "attention" });
-  const open = (chosen) => change({ overlay: "", word: -1, ...chosen });
-  onArrows(box, (down, right) => {
-    open({ layer: clamp(layer + down, 0, it.layers(kind) - 1), head: clamp(head + right, 0, it.model.h - 1), kind });
-  });
-  box.append(
-    el(
-      "div",
-      { class: "grids" },
+  const opened = el("section", { class: "open", "aria-label": "open head" });
+  const kinds = el("div", { class: "kinds" });
+  const thumbs = new Map();
+  let at;
+  const show = () => {
+    at = chosenHead(it);
+    const { kind, layer, head, heads } = at;
+    const focused = document.activeElement?.dataset?.key;
+    replace(
+      kinds,
       choice("attention of the", KINDS.map((one) => [one, KIND_NAMES[one]]), kind, (one) => open({ kind: one })),
-      KINDS.map((one) => grid(it, one, kind === one ? [layer, head] : null, open)),
-    ),
-    el(
-      "section",
-      { class: "open", "aria-label": "open head" },
+    );
+    for (const [name, thumb] of thumbs) {
+      const isChosen = name === `${kind}.${layer}.${head}`;
+      thumb.classList.toggle("chosen", isChosen);
+      thumb.setAttribute("aria-pressed", isChosen);
+      const [own, l, k] = name.split(".");
+      thumb.tabIndex = isChosen || (own !== kind && l === "0" && k === "0") ? 0 : -1;
+    }
+    for (const one of box.querySelectorAll(".kind")) one.classList.toggle("chosen", one.dataset.kind === kind);
+    replace(
+      opened,
       el("h2", {}, title(it, kind, layer, heads)),
       el(
         "div",
         { class: "controls" },
-        choice("show as", [["lines", "lines"], ["table", "table of weights"]], state.mode, (mode) => change({ mode })),
-        toggle("whole words", Boolean(state.merged), (merged) => change({ merged: Number(merged), word: -1 })),
-        overlays(it, heads, head),
+        choice("show as", [["lines", "lines"], ["table", "table of weights"]], state.mode, (mode) => set({ mode })),
+        toggle("whole words", Boolean(state.merged), (merged) => set({ merged: Number(merged), word: -1 })),
+        overlays(it, heads, head, set),
       ),
       state.mode === "lines" ? lines(it, kind, layer, heads) : table(it, kind, layer, heads),
       about(...EXPLAINED[kind]),
       kind === "cross" ? coverage(it, layer, heads) : null,
-    ),
-  );
+    );
+    if (focused) opened.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  };
+  const set = (values) => {
+    change(values, true);
+    show();
+  };
+  const open = (values) => set({ overlay: "", word: -1, ...values });
+  onArrows(box, (down, right) => {
+    const { kind, layer, head } = at;
+    open({ kind, layer: clamp(layer + down, 0, it.layers(kind) - 1), head: clamp(head + right, 0, it.model.h - 1) });
+    if (document.activeElement.closest(".grid")) thumbs.get(`${at.kind}.${at.layer}.${at.head}`).focus();
+  });
+  box.append(el("div", { class: "grids" }, kinds, KINDS.map((one) => grid(it, one, thumbs, open))), opened);
+  show();
   return box;
+}
+
+function chosenHead(it) {
+  const kind = KINDS.includes(state.kind) ? state.kind : "cross";
+  const last = it.layers(kind) - 1;
+  const layer = state.layer < 0 ? last : clamp(state.layer, 0, last);
+  const head = clamp(state.head, 0, it.model.h - 1);
+  const overlay = state.overlay === "" ? [] : state.overlay.split(".").map(Number).filter((one) => one >= 0 && one < it.model.h);
+  return { kind, layer, head, heads: overlay.length ? overlay.sort((a, b) => a - b) : [head] };
 }
 
 function title(it, kind, layer, heads) {
@@ -74,36 +101,26 @@ function title(it, kind, layer, heads) {
 
 const drawn = new Map(); // pictures by what they show, so that a change of selection paints nothing again
 
-function grid(it, kind, chosen, open) {
-  const layers = it.layers(kind);
+function grid(it, kind, thumbs, open) {
   const box = el("div", { class: "grid", role: "group", "aria-label": `${KIND_NAMES[kind]} attention` });
   box.style.setProperty("--heads", it.model.h);
-  for (let layer = 0; layer < layers; layer++) {
+  for (let layer = 0; layer < it.layers(kind); layer++) {
     box.append(el("span", { class: "layer", "aria-hidden": "true" }, layer + 1));
     for (let head = 0; head < it.model.h; head++) {
-      const isChosen = chosen && chosen[0] === layer && chosen[1] === head;
       const role = it.role(kind, layer, head);
       const name = `${KIND_NAMES[kind]}, layer ${layer + 1}, head ${head + 1}${role ? `: ${role}` : ""}`;
       const button = el(
         "button",
-        {
-          type: "button",
-          class: "thumb",
-          title: name,
-          "aria-label": name,
-          "aria-pressed": String(Boolean(isChosen)),
-          "data-key": isChosen ? "thumb" : undefined,
-          "data-head": `${kind}.${layer}.${head}`,
-          tabindex: isChosen || (!chosen && layer === 0 && head === 0) ? 0 : -1,
-          on: { click: () => open({ kind, layer, head }) },
-        },
+        { type: "button", class: "thumb", title: name, "aria-label": name, "data-head": `${kind}.${layer}.${head}` },
         picture(it, kind, layer, head),
       );
-      if (isChosen) button.classList.add("chosen");
+      button.addEventListener("click", () => open({ kind, layer, head }));
+      thumbs.set(`${kind}.${layer}.${head}`, button);
       box.append(button);
     }
   }
-  return el("div", { class: chosen ? "kind chosen" : "kind" }, el("h2", {}, KIND_NAMES[kind], el("small", {}, "  layers down, heads across")), box);
+  const heading = el("h2", {}, KIND_NAMES[kind], el("small", {}, "  layers down, heads across"));
+  return el("div", { class: "kind", "data-kind": kind }, heading, box);
 }
 
 function picture(it, kind, layer, head) {
@@ -111,14 +128,14 @@ function picture(it, kind, layer, head) {
   if (!drawn.has(key)) {
     const weights = it.head(kind, layer, head);
     const canvas = el("canvas");
-    const shades = Array.from({ length: 256 }, (_, i) => weightRgb(i / 255));
-    paint(canvas, weights.shape[0], weights.shape[1], (i, j) => shades[Math.round(weights.at(i, j) * 255)]);
+    const [n, m] = weights.shape;
+    paint(canvas, n, m, (i, j) => weightRgb(weights.data[i * m + j]));
     drawn.set(key, canvas);
   }
   return drawn.get(key);
 }
 
-function overlays(it, heads, head) {
+function overlays(it, heads, head, change) {
   const chosen = new Set(heads);
   const set = (values) => change({ overlay: values.length > 1 || values[0] !== head ? values.sort((a, b) => a - b).join(".") : "" });
   const box = el("fieldset", { class: "choice heads" }, el("legend", {}, "heads"));
@@ -216,19 +233,24 @@ function lines(it, kind, layer, heads) {
     const y = (i) => (i + 0.5) * LINE_HEIGHT;
     weights.forEach((one, k) => {
       context.strokeStyle = heads.length > 1 ? headColour(heads[k]) : style.getPropertyValue("--line");
+      const shift = weights.length > 1 ? ((k + 0.5) / weights.length - 0.5) * 8 : 0;
+      const paths = new Map(); // of lines that look alike: one stroke for all of them
       for (let i = 0; i < n; i++) {
         if (chosen?.side === "row" && chosen.i !== i) continue;
         for (let j = 0; j < m; j++) {
           const weight = one.at(i, j);
           if (weight < LEAST_DRAWN || (chosen?.side === "column" && chosen.i !== j)) continue;
-          context.globalAlpha = Math.min(1, weight / (chosen ? 1 : Math.sqrt(weights.length)));
-          context.lineWidth = chosen ? 1 + 3 * weight : 1.6;
-          const shift = weights.length > 1 ? ((k + 0.5) / weights.length - 0.5) * 8 : 0;
-          context.beginPath();
-          context.moveTo(0, y(i) + shift);
-          context.bezierCurveTo(width * 0.3, y(i) + shift, width * 0.7, y(j) + shift, width, y(j) + shift);
-          context.stroke();
+          const level = Math.ceil(weight * LEVELS) / LEVELS;
+          if (!paths.has(level)) paths.set(level, new Path2D());
+          const path = paths.get(level);
+          path.moveTo(0, y(i) + shift);
+          path.bezierCurveTo(width * 0.3, y(i) + shift, width * 0.7, y(j) + shift, width, y(j) + shift);
         }
+      }
+      for (const [level, path] of paths) {
+        context.globalAlpha = Math.min(1, level / (chosen ? 1 : Math.sqrt(weights.length)));
+        context.lineWidth = chosen ? 1 + 3 * level : 1.6;
+        context.stroke(path);
       }
     });
     [...left.children].forEach((node, i) => mark(node, chosen, "row", i));

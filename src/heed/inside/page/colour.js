@@ -4,8 +4,6 @@
 const HEADS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c6d1f", "#7a5195"];
 export const headColour = (head) => HEADS[head % HEADS.length];
 
-export const isDark = () => matchMedia("(prefers-color-scheme: dark)").matches;
-
 const mix = (a, b, share) => a.map((one, i) => Math.round(one + (b[i] - one) * share));
 const ramp = (stops) => (share) => {
   const at = Math.min(Math.max(share, 0), 1) * (stops.length - 1);
@@ -22,11 +20,22 @@ const SIGNED = {
   dark: ramp([[255, 150, 70], [150, 75, 20], [28, 31, 36], [25, 85, 145], [120, 190, 255]]),
 };
 
-const theme = () => (isDark() ? "dark" : "light");
+// In 256 shades each, looked up: a picture has many numbers.
+const SHADES = 256;
+const shades = (scale) => Array.from({ length: SHADES }, (_, i) => scale(i / (SHADES - 1)));
+const LOOKUP = Object.fromEntries(
+  ["light", "dark"].map((name) => [name, { weight: shades(WEIGHT[name]), signed: shades(SIGNED[name]) }]),
+);
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const theme = () => LOOKUP[dark.matches ? "dark" : "light"];
+const shade = (list, share) => list[Math.round(Math.min(Math.max(share, 0), 1) * (SHADES - 1))];
+
 // From 0 to 1, as red, green, blue.
-export const weightRgb = (weight) => WEIGHT[theme()](weight);
+export const weightRgb = (weight) => shade(theme().weight, weight);
+// Of what may not be attended to.
+export const maskedRgb = () => (dark.matches ? [70, 76, 86] : [176, 182, 190]);
 // From -1 to 1.
-export const signedRgb = (value) => SIGNED[theme()]((value + 1) / 2);
+export const signedRgb = (value) => shade(theme().signed, (value + 1) / 2);
 
 export const css = (rgb) => `rgb(${rgb[0]},${rgb[1]},${rgb[2]})`;
 // Ink that can be read on a colour.

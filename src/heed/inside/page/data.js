@@ -17,7 +17,8 @@ const HALVES = (() => {
 export async function embedded() {
   const summary = JSON.parse(document.getElementById("inspection").textContent);
   const text = atob(document.getElementById("arrays").textContent);
-  const packed = Uint8Array.from(text, (one) => one.charCodeAt(0));
+  const packed = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) packed[i] = text.charCodeAt(i);
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   return { summary, bytes: await new Response(stream).arrayBuffer() };
 }

@@ -1,6 +1,6 @@
 // A matrix as a picture with a cursor: point at a cell, or move to it with the arrow keys.
 
-import { paint, signedRgb, weightRgb } from "heed/colour.js";
+import { maskedRgb, paint, signedRgb, weightRgb } from "heed/colour.js";
 import { clamp, el, onArrows, word } from "heed/dom.js";
 
 const ROW_HEIGHT = 17;
@@ -35,6 +35,7 @@ export function matrixView(matrix, onCell, { isResult = false } = {}) {
   const scale = 2.5 * Math.sqrt(size / Math.max(n * m, 1)) || 1;
   paint(canvas, n, m, (i, j) => {
     const value = matrix.get(i, j);
+    if (!Number.isFinite(value)) return maskedRgb();
     if (matrix.isWeight) return weightRgb(value);
     return signedRgb(clamp(value / scale, -1, 1));
   });

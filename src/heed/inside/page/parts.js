@@ -24,6 +24,15 @@ export const percent = (share) => (share >= 0.1 ? `${(share * 100).toFixed(0)} %
 export const about = (section, ...text) =>
   el("p", { class: "about" }, ...text, section ? el("span", { class: "section" }, ` ${section}`) : null);
 
+// A formula with its indices and exponents set: W_Q, √d_model, 10000^(2i/d).
+export function formula(text) {
+  const parts = text.split(/([_^](?:\([^)]*\)|[A-Za-z0-9α]+))/);
+  return parts.map((part) => {
+    if (!/^[_^]/.test(part)) return part;
+    return el(part[0] === "_" ? "sub" : "sup", {}, part.slice(1).replace(/^\((.*)\)$/, "$1"));
+  });
+}
+
 // A table of coloured numbers with words at its sides; cell(i, j) -> {rgb, text, title, mark}.
 export function heatTable({ rows, columns, cell, corner = "", label, onCell, wide = false, chosen }) {
   const head = el("tr", {}, el("th", { class: "corner" }, corner));

@@ -103,10 +103,10 @@ class Walk {
       const out = new Float64Array(n * h * size);
       for (let k = 0; k < h; k++)
         for (let i = 0; i < n; i++)
-          for (let c = 0; c < size; c++) {
-            let total = 0;
-            for (let j = 0; j < m; j++) total += weights.at(k, i, j) * values.at(k, j, c);
-            out[(i * h + k) * size + c] = total;
+          for (let j = 0; j < m; j++) {
+            const weight = weights.data[(k * n + i) * m + j];
+            const [from, to] = [(k * m + j) * size, (i * h + k) * size];
+            for (let c = 0; c < size; c++) out[to + c] += weight * values.data[from + c];
           }
       return new Tensor(out, [n, h * size]);
     });
@@ -125,21 +125,25 @@ function normed(x, parameters) {
   for (let i = 0; i < n; i++) {
     let mean = 0;
     let variance = 0;
-    for (let j = 0; j < d; j++) mean += x.at(i, j) / d;
-    for (let j = 0; j < d; j++) variance += (x.at(i, j) - mean) ** 2 / d;
-    for (let j = 0; j < d; j++)
-      out[i * d + j] = ((x.at(i, j) - mean) / Math.sqrt(variance + EPSILON)) * parameters.at(0, j) + parameters.at(1, j);
+    const row = x.sub(i).data;
+    for (let j = 0; j < d; j++) mean += row[j] / d;
+    for (let j = 0; j < d; j++) variance += (row[j] - mean) ** 2 / d;
+    const deviation = Math.sqrt(variance + EPSILON);
+    for (let j = 0; j < d; j++) out[i * d + j] = ((row[j] - mean) / deviation) * parameters.data[j] + parameters.data[d + j];
   }
   return new Tensor(out, [n, d]);
 }
 
-const matrix = (name, rows, tensor, more) => new Matrix(name, rows, tensor.shape[1], (i, j) => tensor.at(i, j), more);
+function matrix(name, rows, { data, shape }, more) {
+  const m = shape[1];
+  return new Matrix(name, rows, m, (i, j) => data[i * m + j], more);
+}
 
 // Columns of a weight matrix that the file holds, as a matrix whose column j makes number j.
 function columnsOf(name, stored) {
   const [m, n] = stored.shape;
   const rows = Array.from({ length: n }, (_, i) => (i % 16 === 0 || i === n - 1 ? `${i + 1}` : ""));
-  return new Matrix(name, rows, m, (i, j) => stored.at(j, i), { isTall: true });
+  return new Matrix(name, rows, m, (i, j) => stored.data[j * n + i]);
 }
 
 const STACK = { encoder: "Encoder", decoder: "Decoder" };
@@ -212,9 +216,13 @@ function beginning(walk, stack, add) {
       result: 2,
       explain: (i, j) => {
         const angle = i / 10000 ** ((j - (j % 2)) / d);
-        const formula = `${j % 2 ? "cos" : "sin"}(${i} / 10000^(${j - (j % 2)}/${d})) = ${j % 2 ? "cos" : "sin"}(${four(angle)})`;
-        const sum = addition(`x[${i + 1}, ${j + 1}]`, [["", embedding(i, j) * scale], [it.model.positions === "sinusoidal" ? formula : "learnt", positions.at(i, j)]]);
-        return { uses: [{ cell: [i, j] }, { cell: [i, j] }], sum };
+        const wave = j % 2 ? "cos" : "sin";
+        const how =
+          it.model.positions === "sinusoidal"
+            ? `PE[${i + 1}, ${j + 1}] = ${wave}(${i} / 10000^(${j - (j % 2)}/${d})) = ${wave}(${four(angle)}) = ${four(positions.at(i, j))}; positions count from 0`
+            : `PE[${i + 1}, ${j + 1}] = ${four(positions.at(i, j))}, learnt`;
+        const sum = addition(`x[${i + 1}, ${j + 1}]`, [embedding(i, j) * scale, positions.at(i, j)]);
+        return { uses: [{ cell: [i, j] }, { cell: [i, j] }], sum: [sentence(how), ...sum] };
       },
     }),
   );
@@ -236,7 +244,8 @@ function attention(walk, stack, sublayer, add) {
   const group = `${STACK[stack]} layer ${layer}, ${name}`;
   const id = `${stack}.${sublayer}`;
   const x = () => walk.input(stack, sublayer);
-  const stream = () => walk.stream(stack, sublayer);
+  const inputName = isPre ? "LayerNorm(x)" : "x";
+  const inputFrom = isPre ? `${id}.norm` : null;
 
   if (isPre) norm(walk, stack, sublayer, group, add);
   const projection = (what, title, text) =>
@@ -247,7 +256,7 @@ function attention(walk, stack, sublayer, add) {
       const made = walk.headOf(stack, sublayer, what);
       const stored = walk.weights(stack, `${sublayer}.w_${what}`).sub(walk.head[stack]);
       const n = stored.shape[0];
-      const left = matrix(isOther ? "encoder output" : "x", rows, from, { from: isOther ? "encoder.out" : null });
+      const left = matrix(isOther ? "encoder output" : inputName, rows, from, { from: isOther ? "encoder.out" : inputFrom });
       return {
         matrices: [left, n ? columnsOf(`W_${what.toUpperCase()}`, stored) : null, matrix(what.toUpperCase(), rows, made)],
         result: 2,
@@ -274,16 +283,13 @@ function attention(walk, stack, sublayer, add) {
 
   const q = () => walk.headOf(stack, sublayer, "q");
   const k = () => walk.headOf(stack, sublayer, "k");
-  const score = (i, j) => {
-    let total = 0;
-    for (let c = 0; c < dk; c++) total += q().at(i, c) * k().at(j, c);
-    return total;
-  };
   const root = Math.sqrt(dk);
   const scores = () =>
     walk.once(`${id}.scores`, () => {
+      const [a, b] = [q().data, k().data];
       const out = new Float64Array(own.length * keys.length);
-      for (let i = 0; i < own.length; i++) for (let j = 0; j < keys.length; j++) out[i * keys.length + j] = score(i, j);
+      for (let i = 0, at = 0; i < own.length; i++)
+        for (let j = 0; j < keys.length; j++, at++) for (let c = 0; c < dk; c++) out[at] += a[i * dk + c] * b[j * dk + c];
       return new Tensor(out, [own.length, keys.length]);
     });
   const scaled = (i, j) => scores().at(i, j) / root;
@@ -421,7 +427,7 @@ function residual(walk, stack, sublayer, group, rows, add) {
         matrices: [matrix("x", rows, x), matrix("Sublayer(x)", rows, out, { from: `${stack}.${sublayer}.out` }), matrix(isPre ? "x + Sublayer" : "LayerNorm(x + Sublayer(x))", rows, y)],
         result: 2,
         explain: (i, j) => {
-          const sum = addition(`z[${i + 1}, ${j + 1}]`, [["", x.at(i, j)], ["", out.at(i, j)]]);
+          const sum = addition(`z[${i + 1}, ${j + 1}]`, [x.at(i, j), out.at(i, j)]);
           if (isPre) return { uses: [{ cell: [i, j] }, { cell: [i, j] }], sum };
           const parameters = walk.weights(stack, `${sublayer}.norm`);
           const more = normSum(`y[${i + 1}, ${j + 1}]`, Array.from(z.sub(i).data), j, parameters.at(0, j), parameters.at(1, j), EPSILON);
@@ -446,7 +452,7 @@ function feedForward(walk, stack, add) {
     const stored = walk.weights(stack, "ff.w_1");
     const n = stored.shape[0];
     const bias = walk.weights(stack, "ff.b_1");
-    const left = matrix("x", rows, walk.input(stack, "ff"));
+    const left = matrix(isPre ? "LayerNorm(x)" : "x", rows, walk.input(stack, "ff"), { from: isPre ? `${stack}.ff.norm` : `${stack}.${stack === "encoder" ? "self" : "cross"}.residual` });
     return {
       matrices: [left, n ? columnsOf("W₁", stored) : null, matrix("inner", rows, made)],
       result: 2,

@@ -46,12 +46,10 @@ export function dot(name, a, b, { bias = 0, biasName = "", model } = {}) {
   ];
 }
 
-// Any sum of named numbers.
-export function addition(name, parts, { model } = {}) {
-  const total = parts.reduce((sum, [, value]) => sum + value, 0);
-  return [
-    el("p", { class: "sum total", "data-total": total }, el("b", {}, name), " = ", parts.map(([text, value], i) => [i ? " + " : "", text ? `${text} ` : "", `(${SIGNED(value)})`]), " = ", el("b", {}, SIGNED(total)), model === undefined ? "" : el("span", { class: "model" }, ` the model's own: ${SIGNED(model)}`)),
-  ];
+export function addition(name, values) {
+  const total = values.reduce((sum, one) => sum + one, 0);
+  const parts = values.map((one, i) => (i ? ` + (${SIGNED(one)})` : SIGNED(one)));
+  return [el("p", { class: "sum total", "data-total": total }, el("b", {}, name), ` = ${parts.join("")} = `, el("b", {}, SIGNED(total)))];
 }
 
 export function softmaxSum(name, scores, j, labels, weight) {

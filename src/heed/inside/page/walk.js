@@ -2,7 +2,7 @@
 
 import { clamp, el, replace, select, word } from "heed/dom.js";
 import { matrixView } from "heed/matrix.js";
-import { number, percent } from "heed/parts.js";
+import { formula, number, percent } from "heed/parts.js";
 import { stages } from "heed/stages.js";
 import { change, state } from "heed/state.js";
 
@@ -58,7 +58,7 @@ export function walkView(it) {
     ),
     el("p", { class: "group" }, stage.group),
     el("h2", { id: "stage-title" }, stage.title),
-    el("p", { class: "equation" }, stage.equation, el("span", { class: "section" }, `  ${stage.section}`)),
+    el("p", { class: "equation" }, formula(stage.equation), el("span", { class: "section" }, `  ${stage.section}`)),
     el("p", { class: "about" }, stage.text),
   );
   const made = stage.make();
@@ -111,7 +111,7 @@ function pictures(made, all) {
     if (document.activeElement !== column) column.value = String(j + 1);
     replace(
       panel,
-      el("p", { class: "where" }, el("b", {}, `${result.name}[${i + 1}, ${j + 1}] = `, el("output", { "data-value": result.get(i, j) }, number(result.get(i, j), 4))), "  position ", word(result.rows[i]), result.columns ? ["  and ", word(result.columns[j])] : ""),
+      el("p", { class: "where" }, el("b", {}, `${result.name}[${i + 1}, ${j + 1}] = `, el("output", { "data-value": result.get(i, j) }, number(result.get(i, j), 4))), "  row: ", word(result.rows[i]), result.columns ? [",  column: ", word(result.columns[j])] : ""),
       made.note ? el("p", {}, made.note(i)) : null,
       sum,
     );
