@@ -140,7 +140,7 @@ class Inspection:
         """Return all arrays as an .npz file; its entry `summary` is the rest as JSON in UTF-8 bytes."""
         summary = np.frombuffer(json.dumps(self.summary(), ensure_ascii=False).encode(), dtype=np.uint8)
         buffer = io.BytesIO()
-        np.savez_compressed(buffer, **self.arrays(), summary=summary)
+        np.savez_compressed(buffer, allow_pickle=False, **{**self.arrays(), "summary": summary})
         return buffer.getvalue()
 
 
@@ -203,7 +203,7 @@ def inspect_text(
         source=sides[0],
         target=sides[1],
         alpha=options.alpha,
-        attention=attention_of(walk, {"encoder": n_layers["encoder"], "decoder": n_layers["decoder"]}),
+        attention=attention_of(walk, n_layers),
         walk=walk,
         beam=beam_tree(translation.trace, translation.pieces, translation.finished, options.beam, options.alpha),
         heads_off=switch_off_heads(model, source, target, n_layers, h),

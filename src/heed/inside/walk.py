@@ -114,10 +114,10 @@ def _keep_first(found: dict[str, Tensor], name: str) -> Callable[[nn.Module, tup
     return hook
 
 
-def attention_of(arrays: Arrays, n_layers: dict[str, int]) -> Arrays:
+def attention_of(arrays: Arrays, n_layers: dict[Kind, int]) -> dict[Kind, NDArray[np.float32]]:
     """Return every head's weights of the three attentions, by kind: layers × heads × rows × columns."""
     return {
-        kind: np.stack([arrays[f"{stack}.{layer}.{sublayer}.weights"] for layer in range(n_layers[stack])])
+        kind: np.stack([arrays[f"{stack}.{layer}.{sublayer}.weights"] for layer in range(n_layers[kind])])
         for kind in KINDS
         for stack, sublayer in (SUBLAYER[kind],)
     }

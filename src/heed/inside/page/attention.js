@@ -7,6 +7,7 @@ import { about, bar, heatTable, percent, short } from "heed/parts.js";
 import { change, state } from "heed/state.js";
 
 const LEAST_DRAWN = 0.02; // of a row's weight
+const MOST_LINES = 3000; // at once, the strongest
 const LINE_HEIGHT = 22;
 const LEVELS = 32; // of opacity
 
@@ -174,6 +175,10 @@ function lines(it, kind, layer, heads) {
   });
   const most = Math.max(...received, 1e-9);
 
+  const strongest = heads.length * rows.labels.length * columns.labels.length > MOST_LINES
+    ? Math.max(LEAST_DRAWN, weights.flatMap((one) => Array.from(one.data)).sort((a, b) => b - a)[MOST_LINES])
+    : LEAST_DRAWN;
+
   let fixed = state.word >= 0 ? { side: state.column, i: state.word } : null;
   const focus = (side, i) => {
     fixed = { side, i };
@@ -231,6 +236,7 @@ function lines(it, kind, layer, heads) {
     context.scale(scale, scale);
     const style = getComputedStyle(box);
     const y = (i) => (i + 0.5) * LINE_HEIGHT;
+    const least = chosen ? LEAST_DRAWN : strongest;
     weights.forEach((one, k) => {
       context.strokeStyle = heads.length > 1 ? headColour(heads[k]) : style.getPropertyValue("--line");
       const shift = weights.length > 1 ? ((k + 0.5) / weights.length - 0.5) * 8 : 0;
@@ -239,7 +245,7 @@ function lines(it, kind, layer, heads) {
         if (chosen?.side === "row" && chosen.i !== i) continue;
         for (let j = 0; j < m; j++) {
           const weight = one.at(i, j);
-          if (weight < LEAST_DRAWN || (chosen?.side === "column" && chosen.i !== j)) continue;
+          if (weight < least || (chosen?.side === "column" && chosen.i !== j)) continue;
           const level = Math.ceil(weight * LEVELS) / LEVELS;
           if (!paths.has(level)) paths.set(level, new Path2D());
           const path = paths.get(level);
@@ -255,7 +261,7 @@ function lines(it, kind, layer, heads) {
     });
     [...left.children].forEach((node, i) => mark(node, chosen, "row", i));
     [...right.children].forEach((node, j) => mark(node, chosen, "column", j));
-    replace(status, chosen ? sentence(chosen) : `Point at a word, or move to it with Tab and the arrow keys, to follow it. Weights below ${percent(LEAST_DRAWN)} are not drawn.`);
+    replace(status, chosen ? sentence(chosen) : `Point at a word, or move to it with Tab and the arrow keys, to follow it. Weights below ${percent(strongest)} are not drawn.`);
   }
 
   function mark(node, chosen, side, i) {

@@ -72,7 +72,7 @@ function header(it) {
       `${model.name}: ${model.encoder_layers} + ${model.decoder_layers} layers, ${model.h} heads, `,
       `d_model ${model.d_model}, d_ff ${model.d_ff}, d_k ${model.d_k}, vocabulary ${model.vocabulary}, `,
       `${model.norm}-norm. log P = ${number(translation.log_probability)}`,
-      translation.finished ? "" : " (stopped by the length limit)",
+      translation.finished ? "" : " (stopped by the length limit: its </s> was never written)",
     ),
   );
 }
