@@ -51,6 +51,12 @@ def inspection(translator: Translator) -> Inspection:
     return translator.inspect(TEXT, sample=SAMPLE, sample_name="thirty pairs", name="a small model")
 
 
+@pytest.fixture(scope="session")
+def one(tokenizer: Tokenizer) -> Inspection:
+    """The inspection of the post-norm model, for what does not depend on the norm."""
+    return small_translator(tokenizer).inspect(TEXT, sample=SAMPLE, sample_name="thirty pairs", name="a small model")
+
+
 # --- a browser --------------------------------------------------------------------------------------------------
 
 

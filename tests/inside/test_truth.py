@@ -1,4 +1,4 @@
-"""The numbers are those of the model: checked against a version of it written with loops, and against other code paths."""
+"""The numbers are those of the model: checked against a version written with loops, and against other code paths."""
 
 import json
 import math
@@ -180,7 +180,7 @@ def test_what_finished_is_what_a_search_returns(translator: Translator, alpha: f
     tree = translator.inspect(TEXT, alpha=alpha).beam
     assert tree.is_finished
     scores = sorted(
-        (one.log_probability / length_penalty(one.step, alpha) for one in tree.nodes if one.fate == "finished")
+        one.log_probability / length_penalty(one.step, alpha) for one in tree.nodes if one.fate == "finished"
     )
     (best,) = translator.translate([TEXT], beam=tree.beam, alpha=alpha)
     assert scores[-1] == pytest.approx(best.score)

@@ -58,7 +58,7 @@ def side_of(tokenizer: Tokenizer, ids: Sequence[int]) -> Side:
         text,
         [*ids, EOS],
         [*pieces, END],
-        [*map(_shown, pieces), END],
+        [*map(shown, pieces), END],
         [*offsets, (len(text), len(text))],
         [*words, [len(pieces)]],
         [*(label or "␣" for label in word_labels), END],
@@ -100,7 +100,7 @@ def _words(pieces: Sequence[str], text: str, spans: Sequence[tuple[int, int]]) -
     return words
 
 
-def _shown(piece: str) -> str:
+def shown(piece: str) -> str:
     """Show a lone space as such, a byte by its number, and other pieces without their space mark."""
     if (byte := _BYTE.match(piece)) is not None:
         return f"⟨{byte[1]}⟩"
