@@ -184,6 +184,7 @@ class Translator:
         sample: Sequence[tuple[str, str]] = (),
         sample_name: str = "the pairs given",
         name: str = "the model",
+        progress: Callable[[int, int], None] | None = None,
     ) -> "Inspection":
         """Translate one sentence, and return all that the model computed for it.
 
@@ -193,6 +194,7 @@ class Translator:
             sample: pairs of sentences and translations to measure on what each head does; none: not measured.
             sample_name: where they are from, for the page.
             name: of the model, for the page.
+            progress: called with how many sentences are computed and how many there are to compute.
 
         Raises:
             DecodeError: a blank text, one longer than the model's limit, several models, or one without heads.
@@ -209,6 +211,7 @@ class Translator:
             sample=sample,
             sample_name=sample_name,
             name=name,
+            progress=progress or (lambda done, total: None),
         )
 
 

@@ -220,3 +220,11 @@ def test_an_inspection_does_not_disturb_a_translation_in_another_thread(translat
             translator.translate([TEXT], attention=True)
         np.testing.assert_array_equal(inside.result().walk["logits"], alone.walk["logits"])
     assert math.isfinite(replace(alone.translation).score)
+
+
+def test_progress_counts_every_sentence(translator: Translator) -> None:
+    told: list[tuple[int, int]] = []
+    translator.inspect("lazy dog", sample=[("dog", "Hund")] * 3, progress=lambda *one: told.append(one))
+    n = 3 * 2 * 2 + 2 + 3  # heads, words, pairs
+    assert {total for _, total in told} == {n}
+    assert [done for done, _ in told] == sorted(done for done, _ in told) and told[-1] == (n, n)

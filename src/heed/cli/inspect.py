@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heed.cli.search import add_search
+from heed.bar import counting
+from heed.cli.search import add_search, search_options
 from heed.cli.startup import import_torch
 from heed.errors import ConfigError, DataError
 
@@ -68,17 +69,27 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     import_torch()
     from heed.cli.output import Output
+    from heed.durable import write_file
     from heed.translator import load
 
     out = Output(args.out) if args.out else None
-    archive = Output(args.npz) if args.npz else None  # before anything is computed
+    if args.npz:
+        Output(args.npz)  # can it be written? Before anything is computed
     translator = load(args.model, checkpoint=args.checkpoint)
+    options = search_options(args, translator)
     sample, sample_name = _sample(args)
-    inspection = translator.inspect(
-        args.text, beam=args.beam, alpha=args.alpha, sample=sample, sample_name=sample_name, name=str(args.model)
-    )
-    if args.npz and archive is not None:
-        Path(args.npz).write_bytes(inspection.to_npz())
+    with counting(100, "inspecting, %") as tell:
+        inspection = translator.inspect(
+            args.text,
+            beam=options.beam,
+            alpha=options.alpha,
+            sample=sample,
+            sample_name=sample_name,
+            name=str(args.model),
+            progress=lambda done, total: tell(100 * done // total),
+        )
+    if args.npz:
+        write_file(Path(args.npz), inspection.to_npz())
         _say(args.npz)
     if args.json:
         print(inspection.to_json())
@@ -91,10 +102,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> None:
     """Refuse options that contradict each other, or leave nothing to do."""
-    if not (args.out or args.json or args.npz):
-        raise ConfigError("nothing to write; give --out page.html, --json or --npz FILE")
     if args.svg and not args.out:
         raise ConfigError(f"--svg {args.svg} needs a file to draw into; give --out figure.svg")
+    if not (args.out or args.json or args.npz):
+        raise ConfigError("nothing to write; give --out page.html, --json or --npz FILE")
     for name in ("kind", "layer", "head", "word"):
         if getattr(args, name) is not None and not args.svg:
             raise ConfigError(f"--{name} goes with --svg; a page has all of them")

@@ -1,6 +1,6 @@
 """The head-off map: each head switched off once, and what that does to the translation."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,9 +25,14 @@ class HeadsOff:
 
 
 def switch_off_heads(
-    model: Transformer, source: Sequence[int], target: Sequence[int], n_layers: dict[Kind, int], h: int
+    model: Transformer,
+    source: Sequence[int],
+    target: Sequence[int],
+    n_layers: dict[Kind, int],
+    h: int,
+    on_done: Callable[[int], None],
 ) -> HeadsOff:
-    """Score the translation once for each head that is off."""
+    """Score the translation once for each head that is off. `on_done` is told of each number of heads."""
     before_T = forced(model, [source], target, heads_gated({}))[0][0]
     change, first_choice = {}, {}
     for kind in KINDS:
@@ -39,6 +44,7 @@ def switch_off_heads(
             for row, number in enumerate(off):
                 gates[kind, number // h][row, number % h] = 0
             found.append(forced(model, [source] * len(off), target, heads_gated(gates)))
+            on_done(len(off))
         logprobs, chosen = (
             np.concatenate(arrays).reshape(n_layers[kind], h, -1) for arrays in zip(*found, strict=True)
         )

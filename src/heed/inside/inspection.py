@@ -21,7 +21,7 @@ from heed.inside.walk import Arrays, attention_of, record
 from heed.inside.words import Side, side_of
 from heed.model.transformer import Transformer
 from heed.options import SearchOptions
-from heed.text.normalize import normalize
+from heed.text.normalize import SPACE_MARK, normalize
 from heed.translation import Translation, checked
 
 FORMAT = "heed inspection 1"
@@ -153,8 +153,12 @@ def inspect_text(
     sample: Sequence[tuple[str, str]] = (),
     sample_name: str = "the pairs given",
     name: str = "the model",
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Inspection:
     """Translate a text, and record and measure all there is to see of it.
+
+    `progress` is called with how many sentences have been computed and how many there are: one for each head that is
+    switched off, each source word that is left out, and each pair of the sample.
 
     Raises:
         DecodeError: a blank text, one longer than the model's limit, or a model without heads.
@@ -186,16 +190,13 @@ def inspect_text(
     h = model.config.h
     walk = record(model, source, target)
     sides = side_of(engine.tokenizer, source), side_of(engine.tokenizer, target)
+    pairs = _pairs(engine, sample)
+    tell = _Counter(progress, sum(n_layers.values()) * h + len(sides[0].words) - 1 + len(pairs))
     roles = None
-    if sample:
-        ids = zip(*(engine.tokenizer.encode_ids(texts) for texts in zip(*sample, strict=True)), strict=True)
-        pairs = [(a, b) for a, b in ids if 0 < len(a) <= engine.limit and 0 < len(b) <= engine.limit]
-        stops = frozenset(
-            number
-            for number in range(len(engine.tokenizer))
-            if engine.tokenizer.pieces([number])[0].lstrip("▁") in _STOPS
-        )
-        roles = measure_roles(model, Sample(pairs, sample_name), stops, n_layers, h)
+    if pairs:
+        pieces = engine.tokenizer.pieces(range(len(engine.tokenizer)))
+        stops = frozenset(i for i, piece in enumerate(pieces) if piece.lstrip(SPACE_MARK) in _STOPS)
+        roles = measure_roles(model, Sample(pairs, sample_name), stops, n_layers, h, tell)
     return Inspection(
         model=model,
         name=name,
@@ -206,13 +207,31 @@ def inspect_text(
         attention=attention_of(walk, n_layers),
         walk=walk,
         beam=beam_tree(translation.trace, translation.pieces, translation.finished, options.beam, options.alpha),
-        heads_off=switch_off_heads(model, source, target, n_layers, h),
-        occlusion=leave_words_out(model, source, target, sides[0].words[:-1]),
+        heads_off=switch_off_heads(model, source, target, n_layers, h, tell),
+        occlusion=leave_words_out(model, source, target, sides[0].words[:-1], tell),
         lens=lens(model, walk, sides[1].ids),
         roles=roles,
         top_ids=np.argsort(-walk["logits"], axis=-1, kind="stable")[:, :TOP_WORDS],
         piece=lambda one: engine.tokenizer.pieces([one])[0],
     )
+
+
+def _pairs(engine: PyTorchEngine, sample: Sequence[tuple[str, str]]) -> list[tuple[list[int], list[int]]]:
+    """Return the pairs of a sample as ids: those that the model can read."""
+    sources, targets = (engine.tokenizer.encode_ids([pair[side] for pair in sample]) for side in (0, 1))
+    pairs = zip(sources, targets, strict=True)
+    return [(a, b) for a, b in pairs if 0 < len(a) <= engine.limit and 0 < len(b) <= engine.limit]
+
+
+class _Counter:
+    """Adds up what is done, and tells."""
+
+    def __init__(self, progress: Callable[[int, int], None], total: int) -> None:
+        self._progress, self._done, self._total = progress, 0, total
+
+    def __call__(self, n: int) -> None:
+        self._done += n
+        self._progress(self._done, self._total)
 
 
 def _one_transformer(engine: PyTorchEngine) -> Transformer:

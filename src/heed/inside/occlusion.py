@@ -1,6 +1,6 @@
 """Occlusion: leave one source word out, and see which words of the translation miss it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,11 +22,18 @@ class Occlusion:
 
 
 def leave_words_out(
-    model: Transformer, source: Sequence[int], target: Sequence[int], words: Sequence[Sequence[int]]
+    model: Transformer,
+    source: Sequence[int],
+    target: Sequence[int],
+    words: Sequence[Sequence[int]],
+    on_done: Callable[[int], None],
 ) -> Occlusion:
-    """Score the translation once for each source word that is left out."""
+    """Score the translation once for each source word that is left out. `on_done` is told of each."""
     whole_T = forced(model, [source], target, heads_gated({}))[0][0]
-    shortened = [[one for i, one in enumerate(source) if i not in word] for word in words]
-    rows = [forced(model, [ids], target, heads_gated({})) for ids in shortened]
+    rows = []
+    for word in words:
+        shortened = [one for i, one in enumerate(source) if i not in word]
+        rows.append(forced(model, [shortened], target, heads_gated({})))
+        on_done(1)
     changes = np.stack([logprobs[0] for logprobs, _ in rows]) - whole_T
     return Occlusion(changes, np.stack([chosen[0] for _, chosen in rows]))

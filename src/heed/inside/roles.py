@@ -1,6 +1,6 @@
 """What each head does, measured on a sample of text: how often its heaviest weight falls on what."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,9 +53,17 @@ class Roles:
 
 @torch.inference_mode()
 def measure_roles(
-    model: Transformer, sample: Sample, stops: frozenset[int], n_layers: dict[Kind, int], h: int
+    model: Transformer,
+    sample: Sample,
+    stops: frozenset[int],
+    n_layers: dict[Kind, int],
+    h: int,
+    on_done: Callable[[int], None],
 ) -> Roles:
-    """Run the model over a sample and count. `stops`: the ids of full stops, question marks and the like."""
+    """Run the model over a sample and count. `on_done` is told of each number of pairs.
+
+    `stops`: the ids of full stops, question marks and the like.
+    """
     pairs = sorted(sample.pairs, key=lambda pair: len(pair[0]))
     counts = np.bincount([one for pair in pairs for side in pair for one in side], minlength=model.vocab_size)
     lexicon = _Lexicon(pairs)
@@ -84,6 +92,7 @@ def measure_roles(
                     hits[kind][:, :, r] += mask_LM[np.arange(length), chosen_NHL].sum(-1)
                     chances[kind][r] += ((mask_LM & allowed).sum(1) / allowed.sum(1)).sum()
                 n_rows[kind] += length
+        on_done(len(some))
     return Roles(
         {kind: (hits[kind] / max(n_rows[kind], 1)).astype(np.float32) for kind in KINDS},
         {kind: (chances[kind] / max(n_rows[kind], 1)).astype(np.float32) for kind in KINDS},

@@ -68,8 +68,8 @@ def _figure4(inspection: Inspection, choice: Choice) -> str:
     """Figure 4: one head in full, and then what one word attends to in two heads."""
     kind = choice.kind or "encoder"
     layer = _layer(inspection, kind, choice.layer, like_the_paper=True)
-    heads = _heads(inspection, choice.heads or [1, 2][: inspection.model.config.h])[:2]
     word = choice.word or _longest_word(inspection)
+    heads = _heads(inspection, choice.heads) if choice.heads else _sharpest(inspection, kind, layer, word, choice)
     return _figure(
         [
             _bipartite(inspection, kind, layer, heads[:1], None, choice.whole_words),
@@ -82,8 +82,16 @@ def _figure5(inspection: Inspection, choice: Choice) -> str:
     """Figure 5: two heads of one layer, each in full."""
     kind = choice.kind or "encoder"
     layer = _layer(inspection, kind, choice.layer, like_the_paper=True)
-    heads = _heads(inspection, choice.heads or [1, 2][: inspection.model.config.h])[:2]
+    heads = _heads(inspection, choice.heads) if choice.heads else _sharpest(inspection, kind, layer, None, choice)
     return _figure([_bipartite(inspection, kind, layer, [head], choice.word, choice.whole_words) for head in heads])
+
+
+def _sharpest(inspection: Inspection, kind: Kind, layer: int, word: str | None, choice: Choice) -> list[int]:
+    """Return the two heads of a layer whose heaviest weights, of one word or on average, are the heaviest."""
+    (rows, row_groups), (_, column_groups) = _sides(inspection, kind, choice.whole_words)
+    weights = [_merged(one, row_groups, column_groups).max(1) for one in inspection.attention[kind][layer]]
+    found = [one.mean() if word is None else one[_find(rows, word)] for one in weights]
+    return sorted(np.argsort(found)[::-1][:2].tolist())
 
 
 @dataclass(frozen=True)
@@ -167,16 +175,14 @@ def _grid(inspection: Inspection, choice: Choice) -> str:
 
 
 def _heads_off(inspection: Inspection, choice: Choice) -> str:
-    drawings = []
+    drawings, shade = [], _signed(np.concatenate([one.sum(-1) for one in inspection.heads_off.change.values()]))
     for kind in KINDS if choice.kind is None else (choice.kind,):
         change = inspection.heads_off.change[kind].sum(-1)
         rows, columns = (
             [f"{name} {i + 1}" for i in range(n)] for name, n in zip(("layer", "head"), change.shape, strict=True)
         )
         title = f"{_KIND_NAMES[kind]}: change of log P(translation) with one head off"
-        drawings.append(
-            _table(title, rows, columns, change, lambda v: f"{v:.2f}".replace("-", "−"), _signed(change), 44)
-        )
+        drawings.append(_table(title, rows, columns, change, lambda v: f"{v:.2f}".replace("-", "−"), shade, 44))
     return _figure(drawings)
 
 

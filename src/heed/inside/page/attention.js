@@ -312,7 +312,7 @@ function table(it, kind, layer, heads) {
   const cell = (i, j) => {
     const weight = each.reduce((sum, one) => sum + one.at(i, j), 0) / each.length;
     const title = `${rows.labels[i]} → ${columns.labels[j]}: ${weight.toFixed(6)}`;
-    return { rgb: weightRgb(weight), text: weight === 0 ? "0" : weight < 0.005 ? "·" : short(weight), title };
+    return { rgb: weightRgb(weight), text: short(weight), title };
   };
   const label = heads.length > 1 ? `mean of ${heads.length} heads` : "weights; · is below 0.005, 0 is masked";
   return heatTable({ rows: rows.labels, columns: columns.labels, cell, label });

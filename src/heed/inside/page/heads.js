@@ -84,8 +84,7 @@ export function headsView(it) {
       "Orange: the translation becomes less probable without the head. Blue: more probable. One sentence only – another may need other heads.",
     ),
     el("div", { class: "grids three" }, KINDS.map(map)),
-    tokens(it, kind, layer, head),
-    roles(it, kind),
+    el("div", { class: "beside" }, tokens(it, kind, layer, head), roles(it, kind)),
   );
 }
 
@@ -136,7 +135,7 @@ function roles(it, kind) {
       "",
       `Measured on ${it.roles.pairs} pairs (`,
       word(it.roles.sample),
-      "): how often a head's heaviest weight falls on …. A head is named by the role that is furthest above chance, if it has at least 40 % of the positions; else “mixed”.",
+      "): how often a head's heaviest weight falls on what. A head is named by the role that is furthest above chance, if it has at least 40 % of the positions; else “mixed”.",
     ),
     el("ul", { class: "legend" }, names.map((name, r) => el("li", {}, el("b", {}, name), `: ${ROLE_WORDS[name]}; by chance ${percent(chance.at(r))}`))),
     heatTable({

@@ -11,9 +11,10 @@ export const number = (value, digits = 3) => {
   return text.replace("-", "−");
 };
 
-// A weight in little room: 0.93 is .93, 1 is 1.
+// A weight in little room: 0.93 is .93, 1 is 1, and a dot is less than half a hundredth.
 export const short = (weight) => {
   if (weight === 0) return "0";
+  if (weight < 0.005) return "·";
   const text = weight.toFixed(2);
   return text === "1.00" ? "1" : text.replace(/^0/, "");
 };

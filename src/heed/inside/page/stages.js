@@ -1,6 +1,6 @@
 // The steps of one forward pass, in order: what each is given, what it makes, and where every number came from.
 
-import { Tensor } from "heed/data.js";
+import { Tensor, shown } from "heed/data.js";
 import { Matrix } from "heed/matrix.js";
 import { number } from "heed/parts.js";
 import { addition, dot, normSum, sentence, softmaxSum } from "heed/sums.js";
@@ -500,7 +500,7 @@ function ending(walk, add) {
   const place = new Map(Array.from(ids.data, (id, i) => [id, i]));
   const top = it.next_words.map((step) => step.ids.filter((id) => place.has(id)).slice(0, 5));
   const width = Math.min(...top.map((one) => one.length));
-  const label = (t, k) => it.next_words[t].pieces[k].replaceAll("▁", "") || "␣";
+  const label = (t, k) => shown(it.next_words[t].pieces[k]);
 
   add("output.hidden", group, "the decoder's last vectors", "§3.1", "one vector for each position", `After layer ${it.model.decoder_layers}${walk.isPre ? " and the final norm" : ""}: one vector for each position of the translation, from which the piece at that position is predicted.`, () => ({
     matrices: [matrix("h", rows, hidden())],
