@@ -62,7 +62,7 @@ def test_a_figure_is_drawn(trained: Trained, tmp_path: Path, view: str) -> None:
         (["a", "--beam", "0", "--json"], 2, "--beam must be from 1"),
         (["a", "--out", "no/folder/x.html"], 1, "there is no folder no/folder"),
         (["a", "--npz", "no/folder/x.npz"], 1, "there is no folder no/folder"),
-        (["a", "--sample", "none.en", "none.de", "--json"], 1, "none.en"),
+        (["a", "--roles-from", "none.en", "none.de", "--json"], 1, "none.en"),
     ],
 )
 def test_bad_input_is_refused(trained: Trained, tmp_path: Path, arguments: list[str], code: int, message: str) -> None:
@@ -81,5 +81,5 @@ def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
 def test_samples_of_different_lengths_are_refused(trained: Trained, tmp_path: Path) -> None:
     (tmp_path / "s").write_text("a\nb\n")
     (tmp_path / "t").write_text("a\n")
-    done = heed("inspect", "a", "--model", trained.path, "--json", "--sample", tmp_path / "s", tmp_path / "t")
+    done = heed("inspect", "a", "--model", trained.path, "--json", "--roles-from", tmp_path / "s", tmp_path / "t")
     assert done.code == 1 and "has 2 lines" in done.err and "has 1" in done.err

@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_search(group)
     group.add_argument(
-        "--sample",
+        "--roles-from",
         nargs=2,
         metavar=("SOURCE", "TARGET"),
         help="text to measure each head's role on (default: the run's validation text)",
@@ -59,7 +59,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     group = parser.add_argument_group("what --svg draws")
     group.add_argument("--kind", choices=("encoder", "decoder", "cross"), help="which attention (default: cross)")
-    group.add_argument("--layer", type=int, metavar="N", help="from 1 (default: the last; figures 3-5: 5 of 6)")
+    group.add_argument("--layer", type=int, metavar="N", help="from 1 (default: the last; figures 3-5: the one before)")
     group.add_argument("--head", type=int, action="append", metavar="N", help="from 1; several overlay (default: all)")
     group.add_argument("--word", metavar="WORD", help="draw what this word attends to only")
     group.add_argument("--pieces", action="store_true", help="draw sub-words, not words")
@@ -106,8 +106,8 @@ def _check(args: argparse.Namespace) -> None:
         raise ConfigError(f"--svg {args.svg} needs a file to draw into; give --out figure.svg")
     if not (args.out or args.json or args.npz):
         raise ConfigError("nothing to write; give --out page.html, --json or --npz FILE")
-    for name in ("kind", "layer", "head", "word"):
-        if getattr(args, name) is not None and not args.svg:
+    for name in ("kind", "layer", "head", "word", "pieces"):
+        if getattr(args, name) not in (None, False) and not args.svg:
             raise ConfigError(f"--{name} goes with --svg; a page has all of them")
     if args.out and args.npz and Path(args.out).absolute() == Path(args.npz).absolute():
         raise ConfigError(f"--out and --npz are both {args.out}; give two names")
@@ -132,15 +132,15 @@ def _sample(args: argparse.Namespace) -> tuple[list[tuple[str, str]], str]:
     """Return pairs to measure heads on: those asked for, or the run's validation text if it is still there."""
     from heed.run import RunFolder
 
-    if args.sample:
-        return _read_pairs(*args.sample), f"{args.sample[0]}, {args.sample[1]}"
+    if args.roles_from:
+        return _read_pairs(*args.roles_from), f"{args.roles_from[0]}, {args.roles_from[1]}"
     data = RunFolder.open(Path(args.model)).config.data
     if data.valid_source and data.valid_target:
         try:
             return _read_pairs(data.valid_source, data.valid_target), f"{data.valid_source}, {data.valid_target}"
         except (DataError, OSError):
             print(
-                f"{data.valid_source}: cannot be read, so the heads get no names; --sample names other text",
+                f"{data.valid_source}: cannot be read, so the heads get no names; --roles-from names other text",
                 file=sys.stderr,
             )
     return [], ""

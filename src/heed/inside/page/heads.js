@@ -119,7 +119,7 @@ function tokens(it, kind, layer, head) {
 
 function roles(it, kind) {
   if (!it.roles)
-    return el("section", {}, el("h2", {}, "What heads do"), about("", "Not measured: there was no sample of text. heed inspect --sample SOURCE TARGET names one."));
+    return el("section", {}, el("h2", {}, "What heads do"), about("", "Not measured: there was no sample of text. heed inspect --roles-from SOURCE TARGET names one."));
   const names = it.roles.roles[kind];
   const share = it.array(`roles.share.${kind}`);
   const chance = it.array(`roles.chance.${kind}`);
