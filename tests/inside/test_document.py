@@ -37,6 +37,7 @@ def test_arrays_can_be_read_back(inspection: Inspection) -> None:
         "layers": {"encoder": [0, 1], "decoder": [0, 1]},
         "columns": {"head": 7, "value": 9, "model": 24, "inner": 40},
         "precision": "float16",
+        "attention": "float32",
     }
 
 

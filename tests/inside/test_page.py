@@ -129,11 +129,13 @@ def test_arrow_keys_go_from_head_to_head(open_page: Open, one: Inspection) -> No
         assert tab.inner_text(".open h2").startswith(f"encoder, layer {layer} of 2, head {number}")
 
 
-def test_a_word_can_be_followed_by_mouse_and_keyboard(open_page: Open, one: Inspection) -> None:
-    tab = open_page(one, "kind=encoder&layer=0&head=1&merged=1")
-    groups = one.source.words
-    weights = one.attention["encoder"][0, 1]
+def test_a_word_can_be_followed_by_mouse_and_keyboard(open_page: Open, tokenizer: Tokenizer) -> None:
+    found = small_translator(tokenizer).inspect("the foxes jumped lazily over")
+    groups = found.source.words
+    assert {len(group) for group in groups} > {1}  # words of several pieces
+    weights = found.attention["encoder"][0, 1]
     merged = np.array([[weights[np.ix_(a, b)].sum(1).mean() for b in groups] for a in groups])
+    tab = open_page(found, "kind=encoder&layer=0&head=1&merged=1")
     tab.hover(".left .item:nth-child(2)")
     shown = tab.eval_on_selector_all(".right .shares i", "all => all.map(one => one.title)")
     np.testing.assert_allclose([numbers(one)[1] for one in shown], merged[1], atol=6e-4)

@@ -60,9 +60,10 @@ class _Packing:
 def document(inspection: Inspection, limit: int = LIMIT_BYTES) -> Document:
     """Pack an inspection into at most `limit` bytes of page; what is always there may need more."""
     packing = _Packing()
+    attention_bytes = sum(one.nbytes for one in inspection.attention.values())
+    precision = "float32" if attention_bytes * _BASE64 < limit / 2 else "float16"
     for kind in KINDS:
-        # Bytes make the thumbnails of long sentences; floats are what the open head shows.
-        packing.add(f"attention.{kind}", inspection.attention[kind], "float32")
+        packing.add(f"attention.{kind}", inspection.attention[kind], precision)
         packing.add(f"heads_off.change.{kind}", inspection.heads_off.change[kind], "float32")
         packing.add(f"heads_off.first_choice.{kind}", inspection.heads_off.first_choice[kind], "int32")
         if inspection.roles is not None:
@@ -79,7 +80,7 @@ def document(inspection: Inspection, limit: int = LIMIT_BYTES) -> Document:
     columns = _add_weights(packing, inspection, layers, left)
     summary = inspection.summary()
     summary["arrays"] = packing.index
-    summary["walk"] = {"layers": layers, "columns": columns, "precision": "float16"}
+    summary["walk"] = {"layers": layers, "columns": columns, "precision": "float16", "attention": precision}
     return Document(summary, packing.data())
 
 

@@ -8,7 +8,7 @@ from importlib.resources.abc import Traversable
 
 from heed.inside.document import Document
 
-PAGE: Traversable = files("heed.inside") / "page"
+WEB: Traversable = files("heed.inside") / "web"
 
 # Nothing may be fetched, whatever a text contains. Modules are data: URLs, named by an import map.
 _POLICY = "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; img-src data: blob:"
@@ -18,7 +18,7 @@ def modules() -> dict[str, str]:
     """Return the page's ES modules by the name they import each other by."""
     return {
         f"heed/{one.name}": one.read_text(encoding="utf-8")
-        for one in sorted(PAGE.iterdir(), key=lambda one: one.name)
+        for one in sorted(WEB.iterdir(), key=lambda one: one.name)
         if one.name.endswith(".js")
     }
 
@@ -29,7 +29,7 @@ def page(document: Document) -> str:
         name: f"data:text/javascript;base64,{base64.b64encode(code.encode()).decode()}"
         for name, code in modules().items()
     }
-    style = (PAGE / "style.css").read_text(encoding="utf-8")
+    style = (WEB / "style.css").read_text(encoding="utf-8")
     source = document.summary["source"]["text"]
     return f"""<!doctype html>
 <html lang="en">

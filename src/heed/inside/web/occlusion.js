@@ -16,7 +16,9 @@ export function occlusionView(it) {
   const all = state.olayer < 0 || state.olayer >= layers;
   const chosen = all ? Array.from({ length: layers }, (_, l) => l) : [state.olayer];
   const each = chosen.flatMap((layer) =>
-    Array.from({ length: it.model.h }, (_, head) => byGroups(it.head("cross", layer, head), target.words, source.words)),
+    Array.from({ length: it.model.h }, (_, head) =>
+      byGroups(it.head("cross", layer, head), target.words, source.words),
+    ),
   );
   const attended = (i, j) => each.reduce((sum, one) => sum + one.at(i, j), 0) / each.length;
 
@@ -30,13 +32,20 @@ export function occlusionView(it) {
   const n = verdicts.filter((one) => one.disagrees).length;
   const mark = (i) => {
     const { disagrees } = verdicts[i];
-    return el("span", { class: "verdict" }, disagrees ? el("b", { class: "differs", title: "attention and occlusion disagree" }, "≠ ") : null, word(rows[i]));
+    return el(
+      "span",
+      { class: "verdict" },
+      disagrees ? el("b", { class: "differs", title: "attention and occlusion disagree" }, "≠ ") : null,
+      word(rows[i]),
+    );
   };
   const labels = source.word_labels.slice(0, -1);
   const attention = heatTable({
     rows: rows.map((_, i) => mark(i)),
     columns: labels,
-    label: all ? "attention: mean of all heads of all layers" : `attention: mean of the heads of layer ${state.olayer + 1}`,
+    label: all
+      ? "attention: mean of all heads of all layers"
+      : `attention: mean of the heads of layer ${state.olayer + 1}`,
     cell: (i, j) => ({
       rgb: weightRgb(attended(i, j)),
       text: short(attended(i, j)),
@@ -68,9 +77,19 @@ export function occlusionView(it) {
     el(
       "div",
       { class: "controls" },
-      select("attention of", [[-1, "all layers"], ...Array.from({ length: layers }, (_, l) => [l, `layer ${l + 1}`])], all ? -1 : state.olayer, (olayer) => change({ olayer })),
+      select(
+        "attention of",
+        [[-1, "all layers"], ...Array.from({ length: layers }, (_, l) => [l, `layer ${l + 1}`])],
+        all ? -1 : state.olayer,
+        (olayer) => change({ olayer }),
+      ),
     ),
-    el("div", { class: "beside" }, el("section", {}, el("h2", {}, "Attention"), attention), el("section", {}, el("h2", {}, "Occlusion"), occlusion)),
+    el(
+      "div",
+      { class: "beside" },
+      el("section", {}, el("h2", {}, "Attention"), attention),
+      el("section", {}, el("h2", {}, "Occlusion"), occlusion),
+    ),
     whatChanges(it, labels),
   );
 }
@@ -82,17 +101,41 @@ function whatChanges(it, labels) {
   const items = labels.map((label, j) => {
     const other = [];
     it.target.labels.forEach((text, t) => {
-      if (chosen.at(j, t) !== own.at(t)) other.push(other.length ? ", " : "", word(text), " → ", word(it.piece(chosen.at(j, t)), { class: "key" }));
+      if (chosen.at(j, t) !== own.at(t))
+        other.push(other.length ? ", " : "", word(text), " → ", word(it.piece(chosen.at(j, t)), { class: "key" }));
     });
     let total = 0;
     for (let t = 0; t < it.target.labels.length; t++) total += changes.at(j, t);
-    return el("tr", {}, el("td", { class: "text" }, word(label)), el("td", {}, number(total, 2)), el("td", { class: "text" }, other.length ? other : "nothing"));
+    return el(
+      "tr",
+      {},
+      el("td", { class: "text" }, word(label)),
+      el("td", {}, number(total, 2)),
+      el("td", { class: "text" }, other.length ? other : "nothing"),
+    );
   });
   return el(
     "section",
     {},
     el("h2", {}, "What would be written instead"),
     about("", "The most probable piece at each step, after the same beginning, without the source word."),
-    el("div", { class: "scroll" }, el("table", { class: "plain", id: "without" }, el("thead", {}, el("tr", {}, ["without", "log P", "becomes"].map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, items))),
+    el(
+      "div",
+      { class: "scroll" },
+      el(
+        "table",
+        { class: "plain", id: "without" },
+        el(
+          "thead",
+          {},
+          el(
+            "tr",
+            {},
+            ["without", "log P", "becomes"].map((text) => el("th", { scope: "col" }, text)),
+          ),
+        ),
+        el("tbody", {}, items),
+      ),
+    ),
   );
 }

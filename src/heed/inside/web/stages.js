@@ -14,7 +14,8 @@ export function stages(it, layer, head) {
   const found = [];
   const isPre = it.model.norm === "pre";
   const walk = new Walk(it, layer, head, isPre);
-  const add = (id, group, title, section, equation, text, make) => found.push({ id, group, title, section, equation, text, make });
+  const add = (id, group, title, section, equation, text, make) =>
+    found.push({ id, group, title, section, equation, text, make });
   for (const stack of ["encoder", "decoder"]) {
     beginning(walk, stack, add);
     attention(walk, stack, "self", add);
@@ -73,7 +74,9 @@ class Walk {
   }
 
   sum(stack, sublayer) {
-    return this.once(`${stack}.${sublayer}.sum`, () => plus(this.stream(stack, sublayer), this.stored(stack, `${sublayer}.out`)));
+    return this.once(`${stack}.${sublayer}.sum`, () =>
+      plus(this.stream(stack, sublayer), this.stored(stack, `${sublayer}.out`)),
+    );
   }
 
   // After add & norm; with pre-norm, after add.
@@ -129,7 +132,8 @@ function normed(x, parameters) {
     for (let j = 0; j < d; j++) mean += row[j] / d;
     for (let j = 0; j < d; j++) variance += (row[j] - mean) ** 2 / d;
     const deviation = Math.sqrt(variance + EPSILON);
-    for (let j = 0; j < d; j++) out[i * d + j] = ((row[j] - mean) / deviation) * parameters.data[j] + parameters.data[d + j];
+    for (let j = 0; j < d; j++)
+      out[i * d + j] = ((row[j] - mean) / deviation) * parameters.data[j] + parameters.data[d + j];
   }
   return new Tensor(out, [n, d]);
 }
@@ -196,7 +200,11 @@ function beginning(walk, stack, add) {
       result: 1,
       explain: (i, j) => ({
         uses: [{ cell: [i, j] }],
-        sum: [sentence(`x[${i + 1}, ${j + 1}] = E[${ids[i]}, ${j + 1}] × √${d} = ${four(embedding(i, j))} × ${four(scale)} = ${four(embedding(i, j) * scale)}`)],
+        sum: [
+          sentence(
+            `x[${i + 1}, ${j + 1}] = E[${ids[i]}, ${j + 1}] × √${d} = ${four(embedding(i, j))} × ${four(scale)} = ${four(embedding(i, j) * scale)}`,
+          ),
+        ],
       }),
     }),
   );
@@ -205,7 +213,9 @@ function beginning(walk, stack, add) {
     group,
     "+ positional encoding",
     "§3.5",
-    it.model.positions === "sinusoidal" ? "PE(pos, 2i) = sin(pos / 10000^(2i/d)),  PE(pos, 2i+1) = cos(pos / 10000^(2i/d))" : "a learnt vector for each position",
+    it.model.positions === "sinusoidal"
+      ? "PE(pos, 2i) = sin(pos / 10000^(2i/d)),  PE(pos, 2i+1) = cos(pos / 10000^(2i/d))"
+      : "a learnt vector for each position",
     "Attention does not know the order of words: it sees a set. So a vector that depends on the position alone is added. Each pair of columns is a wave, short on the left, long on the right.",
     () => ({
       matrices: [
@@ -249,24 +259,40 @@ function attention(walk, stack, sublayer, add) {
 
   if (isPre) norm(walk, stack, sublayer, group, add);
   const projection = (what, title, text) =>
-    add(`${id}.${what}`, group, title, "§3.2.2", `${what.toUpperCase()} = ${isCross && what !== "q" ? "encoder output" : "x"} · W_${what.toUpperCase()}`, text, () => {
-      const isOther = isCross && what !== "q";
-      const from = isOther ? it.array("walk.encoder.out") : x();
-      const rows = isOther ? it.source.labels : own;
-      const made = walk.headOf(stack, sublayer, what);
-      const stored = walk.weights(stack, `${sublayer}.w_${what}`).sub(walk.head[stack]);
-      const n = stored.shape[0];
-      const left = matrix(isOther ? "encoder output" : inputName, rows, from, { from: isOther ? "encoder.out" : inputFrom });
-      return {
-        matrices: [left, n ? columnsOf(`W_${what.toUpperCase()}`, stored) : null, matrix(what.toUpperCase(), rows, made)],
-        result: 2,
-        explain: (i, j) => {
-          if (j >= n) return { uses: [{ row: i }], sum: [missing(what.toUpperCase(), i, j, made.at(i, j), n)] };
-          const sum = dot(`${what.toUpperCase()}[${i + 1}, ${j + 1}]`, left.row(i), stored.sub(j).data, { model: made.at(i, j) });
-          return { uses: [{ row: i }, { column: j }], sum };
-        },
-      };
-    });
+    add(
+      `${id}.${what}`,
+      group,
+      title,
+      "§3.2.2",
+      `${what.toUpperCase()} = ${isCross && what !== "q" ? "encoder output" : "x"} · W_${what.toUpperCase()}`,
+      text,
+      () => {
+        const isOther = isCross && what !== "q";
+        const from = isOther ? it.array("walk.encoder.out") : x();
+        const rows = isOther ? it.source.labels : own;
+        const made = walk.headOf(stack, sublayer, what);
+        const stored = walk.weights(stack, `${sublayer}.w_${what}`).sub(walk.head[stack]);
+        const n = stored.shape[0];
+        const left = matrix(isOther ? "encoder output" : inputName, rows, from, {
+          from: isOther ? "encoder.out" : inputFrom,
+        });
+        return {
+          matrices: [
+            left,
+            n ? columnsOf(`W_${what.toUpperCase()}`, stored) : null,
+            matrix(what.toUpperCase(), rows, made),
+          ],
+          result: 2,
+          explain: (i, j) => {
+            if (j >= n) return { uses: [{ row: i }], sum: [missing(what.toUpperCase(), i, j, made.at(i, j), n)] };
+            const sum = dot(`${what.toUpperCase()}[${i + 1}, ${j + 1}]`, left.row(i), stored.sub(j).data, {
+              model: made.at(i, j),
+            });
+            return { uses: [{ row: i }, { column: j }], sum };
+          },
+        };
+      },
+    );
   projection(
     "q",
     "queries",
@@ -276,10 +302,16 @@ function attention(walk, stack, sublayer, add) {
   projection(
     "k",
     "keys",
-    (isCross ? "The keys come from the encoder's output – this is where it enters the decoder, in every layer anew. " : "") +
-      `What each position offers to be found by: ${dk} numbers for head ${head}.`,
+    (isCross
+      ? "The keys come from the encoder's output – this is where it enters the decoder, in every layer anew. "
+      : "") + `What each position offers to be found by: ${dk} numbers for head ${head}.`,
   );
-  projection("v", "values", (isCross ? "The values, too, come from the encoder's output. " : "") + `What each position hands on if it is attended to: ${dv} numbers for head ${head}.`);
+  projection(
+    "v",
+    "values",
+    (isCross ? "The values, too, come from the encoder's output. " : "") +
+      `What each position hands on if it is attended to: ${dv} numbers for head ${head}.`,
+  );
 
   const q = () => walk.headOf(stack, sublayer, "q");
   const k = () => walk.headOf(stack, sublayer, "k");
@@ -289,23 +321,54 @@ function attention(walk, stack, sublayer, add) {
       const [a, b] = [q().data, k().data];
       const out = new Float64Array(own.length * keys.length);
       for (let i = 0, at = 0; i < own.length; i++)
-        for (let j = 0; j < keys.length; j++, at++) for (let c = 0; c < dk; c++) out[at] += a[i * dk + c] * b[j * dk + c];
+        for (let j = 0; j < keys.length; j++, at++)
+          for (let c = 0; c < dk; c++) out[at] += a[i * dk + c] * b[j * dk + c];
       return new Tensor(out, [own.length, keys.length]);
     });
   const scaled = (i, j) => scores().at(i, j) / root;
   const masked = (i, j) => (isMasked && j > i ? -Infinity : scaled(i, j));
   const square = (title, get, more = {}) => new Matrix(title, own, keys.length, get, { columns: keys, ...more });
 
-  add(`${id}.scores`, group, "scores: Q Kᵀ", "§3.2.1, equation (1)", "score[i, j] = q_i · k_j", "How well the query of one position fits the key of another: the sum of the products of their numbers. Many like signs give a high score.", () => ({
-    matrices: [matrix("Q", own, q(), { from: `${id}.q` }), matrix("K", keys, k(), { from: `${id}.k` }), square("Q Kᵀ", (i, j) => scores().at(i, j))],
-    result: 2,
-    explain: (i, j) => ({ uses: [{ row: i }, { row: j }], sum: dot(`score[${i + 1}, ${j + 1}] = q[${i + 1}] · k[${j + 1}]`, q().sub(i).data, k().sub(j).data) }),
-  }));
-  add(`${id}.scaled`, group, "÷ √d_k", "§3.2.1", "Q Kᵀ / √d_k", `Sums of ${dk} products are large, and a softmax of large numbers is all or nothing, with no slope to learn from. So they are divided by √${dk} = ${four(root)}.`, () => ({
-    matrices: [square("Q Kᵀ", (i, j) => scores().at(i, j), { from: `${id}.scores` }), square("Q Kᵀ / √d_k", scaled)],
-    result: 1,
-    explain: (i, j) => ({ uses: [{ cell: [i, j] }], sum: [sentence(`${four(scores().at(i, j))} / √${dk} = ${four(scores().at(i, j))} / ${four(root)} = ${four(scaled(i, j))}`)] }),
-  }));
+  add(
+    `${id}.scores`,
+    group,
+    "scores: Q Kᵀ",
+    "§3.2.1, equation (1)",
+    "score[i, j] = q_i · k_j",
+    "How well the query of one position fits the key of another: the sum of the products of their numbers. Many like signs give a high score.",
+    () => ({
+      matrices: [
+        matrix("Q", own, q(), { from: `${id}.q` }),
+        matrix("K", keys, k(), { from: `${id}.k` }),
+        square("Q Kᵀ", (i, j) => scores().at(i, j)),
+      ],
+      result: 2,
+      explain: (i, j) => ({
+        uses: [{ row: i }, { row: j }],
+        sum: dot(`score[${i + 1}, ${j + 1}] = q[${i + 1}] · k[${j + 1}]`, q().sub(i).data, k().sub(j).data),
+      }),
+    }),
+  );
+  add(
+    `${id}.scaled`,
+    group,
+    "÷ √d_k",
+    "§3.2.1",
+    "Q Kᵀ / √d_k",
+    `Sums of ${dk} products are large, and a softmax of large numbers is all or nothing, with no slope to learn from. So they are divided by √${dk} = ${four(root)}.`,
+    () => ({
+      matrices: [square("Q Kᵀ", (i, j) => scores().at(i, j), { from: `${id}.scores` }), square("Q Kᵀ / √d_k", scaled)],
+      result: 1,
+      explain: (i, j) => ({
+        uses: [{ cell: [i, j] }],
+        sum: [
+          sentence(
+            `${four(scores().at(i, j))} / √${dk} = ${four(scores().at(i, j))} / ${four(root)} = ${four(scaled(i, j))}`,
+          ),
+        ],
+      }),
+    }),
+  );
   add(
     `${id}.masked`,
     group,
@@ -322,53 +385,122 @@ function attention(walk, stack, sublayer, add) {
         uses: [{ cell: [i, j] }],
         sum: [
           sentence(
-            isMasked && j > i ? `column ${j + 1} is later than row ${i + 1}: −∞` : `column ${j + 1} ${isMasked ? "is not later than row " + (i + 1) + ", so it" : ""} stays: ${four(scaled(i, j))}`,
+            isMasked && j > i
+              ? `column ${j + 1} is later than row ${i + 1}: −∞`
+              : `column ${j + 1} ${isMasked ? "is not later than row " + (i + 1) + ", so it" : ""} stays: ${four(scaled(i, j))}`,
           ),
         ],
       }),
     }),
   );
-  add(`${id}.softmax`, group, "softmax", "§3.2.1", "weight[i, j] = e^score[i, j] / Σ_k e^score[i, k]", "Each row becomes weights that sum to 1. This is the picture of the attention view: what each head looks at.", () => {
-    const weights = walk.attention(stack, sublayer);
-    return {
-      matrices: [square("scores", masked, { from: `${id}.masked` }), square("weights", (i, j) => weights.at(i, j), { isWeight: true })],
-      result: 1,
-      explain: (i, j) => ({
-        uses: [{ row: i }],
-        sum: softmaxSum(`weight[${i + 1}, ${j + 1}]`, keys.map((_, c) => masked(i, c)), j, keys, weights.at(i, j)),
-      }),
-    };
-  });
-  add(`${id}.context`, group, "× V", "§3.2.1", "head = weights · V", "What a position takes home: the values of all positions, each times its weight.", () => {
-    const weights = walk.attention(stack, sublayer);
-    const v = walk.headOf(stack, sublayer, "v");
-    const all = walk.concat(stack, sublayer);
-    const begin = walk.head[stack] * dv;
-    return {
-      matrices: [square("weights", (i, j) => weights.at(i, j), { isWeight: true, from: `${id}.softmax` }), matrix("V", keys, v, { from: `${id}.v` }), new Matrix(`head ${head}`, own, dv, (i, j) => all.at(i, begin + j))],
-      result: 2,
-      explain: (i, j) => ({
-        uses: [{ row: i }, { column: j }],
-        sum: dot(`head[${i + 1}, ${j + 1}]`, weights.sub(i).data, keys.map((_, c) => v.at(c, j))),
-      }),
-    };
-  });
-  add(`${id}.concat`, group, "concatenation", "§3.2.2", "Concat(head_1, …, head_h)", `The ${h} heads' results side by side: ${h} × ${dv} = ${h * dv} numbers for each position.`, () => {
-    const all = walk.concat(stack, sublayer);
-    return {
-      matrices: [matrix("Concat", own, all)],
-      result: 0,
-      explain: (i, j) => ({ uses: [], sum: [sentence(`column ${j + 1} is number ${(j % dv) + 1} of head ${Math.floor(j / dv) + 1}: ${four(all.at(i, j))}`)] }),
-    };
-  });
-  add(`${id}.out`, group, "× W_O", "§3.2.2", "MultiHead = Concat · W_O", `One more matrix mixes the heads and brings the ${h * dv} numbers back to ${d}.`, () => product(walk, stack, `${sublayer}.out`, matrix("Concat", own, walk.concat(stack, sublayer), { from: `${id}.concat` }), walk.weights(stack, `${sublayer}.w_o`), "W_O", "out"));
+  add(
+    `${id}.softmax`,
+    group,
+    "softmax",
+    "§3.2.1",
+    "weight[i, j] = e^score[i, j] / Σ_k e^score[i, k]",
+    "Each row becomes weights that sum to 1. This is the picture of the attention view: what each head looks at.",
+    () => {
+      const weights = walk.attention(stack, sublayer);
+      return {
+        matrices: [
+          square("scores", masked, { from: `${id}.masked` }),
+          square("weights", (i, j) => weights.at(i, j), { isWeight: true }),
+        ],
+        result: 1,
+        explain: (i, j) => ({
+          uses: [{ row: i }],
+          sum: softmaxSum(
+            `weight[${i + 1}, ${j + 1}]`,
+            keys.map((_, c) => masked(i, c)),
+            j,
+            keys,
+            weights.at(i, j),
+          ),
+        }),
+      };
+    },
+  );
+  add(
+    `${id}.context`,
+    group,
+    "× V",
+    "§3.2.1",
+    "head = weights · V",
+    "What a position takes home: the values of all positions, each times its weight.",
+    () => {
+      const weights = walk.attention(stack, sublayer);
+      const v = walk.headOf(stack, sublayer, "v");
+      const all = walk.concat(stack, sublayer);
+      const begin = walk.head[stack] * dv;
+      return {
+        matrices: [
+          square("weights", (i, j) => weights.at(i, j), { isWeight: true, from: `${id}.softmax` }),
+          matrix("V", keys, v, { from: `${id}.v` }),
+          new Matrix(`head ${head}`, own, dv, (i, j) => all.at(i, begin + j)),
+        ],
+        result: 2,
+        explain: (i, j) => ({
+          uses: [{ row: i }, { column: j }],
+          sum: dot(
+            `head[${i + 1}, ${j + 1}]`,
+            weights.sub(i).data,
+            keys.map((_, c) => v.at(c, j)),
+          ),
+        }),
+      };
+    },
+  );
+  add(
+    `${id}.concat`,
+    group,
+    "concatenation",
+    "§3.2.2",
+    "Concat(head_1, …, head_h)",
+    `The ${h} heads' results side by side: ${h} × ${dv} = ${h * dv} numbers for each position.`,
+    () => {
+      const all = walk.concat(stack, sublayer);
+      return {
+        matrices: [matrix("Concat", own, all)],
+        result: 0,
+        explain: (i, j) => ({
+          uses: [],
+          sum: [
+            sentence(
+              `column ${j + 1} is number ${(j % dv) + 1} of head ${Math.floor(j / dv) + 1}: ${four(all.at(i, j))}`,
+            ),
+          ],
+        }),
+      };
+    },
+  );
+  add(
+    `${id}.out`,
+    group,
+    "× W_O",
+    "§3.2.2",
+    "MultiHead = Concat · W_O",
+    `One more matrix mixes the heads and brings the ${h * dv} numbers back to ${d}.`,
+    () =>
+      product(
+        walk,
+        stack,
+        `${sublayer}.out`,
+        matrix("Concat", own, walk.concat(stack, sublayer), { from: `${id}.concat` }),
+        walk.weights(stack, `${sublayer}.w_o`),
+        "W_O",
+        "out",
+      ),
+  );
   residual(walk, stack, sublayer, group, own, add);
 }
 
 function missing(name, i, j, value, n) {
   return sentence(
     `${name}[${i + 1}, ${j + 1}] = ${four(value)}, the model's own. `,
-    n ? `Of this matrix the file holds columns 1 to ${n}, to stay small; point at one of those to see the sum, ` : "This file is too small to hold the weights for the sum; ",
+    n
+      ? `Of this matrix the file holds columns 1 to ${n}, to stay small; point at one of those to see the sum, `
+      : "This file is too small to hold the weights for the sum; ",
     "or write a larger file: heed inspect --limit-mb 500.",
   );
 }
@@ -395,16 +527,34 @@ function product(walk, stack, name, left, stored, weightName, resultName, bias) 
 // --- add & norm ----------------------------------------------------------------------------------------------------
 
 function norm(walk, stack, sublayer, group, add) {
-  add(`${stack}.${sublayer}.norm`, group, "layer norm (before the sub-layer)", "§5.4; this model is pre-norm", "LayerNorm(x)", "The paper puts the norm after each sub-layer. This model has it before: x goes around the sub-layer unchanged, and what the sub-layer reads has mean 0 and variance 1, then a learnt scale γ and shift β.", () => {
-    const x = walk.stream(stack, sublayer);
-    const parameters = walk.weights(stack, `${sublayer}.norm`);
-    const y = walk.input(stack, sublayer);
-    return {
-      matrices: [matrix("x", walk.labels(stack), x), matrix("LayerNorm(x)", walk.labels(stack), y)],
-      result: 1,
-      explain: (i, j) => ({ uses: [{ row: i }], sum: normSum(`y[${i + 1}, ${j + 1}]`, Array.from(x.sub(i).data), j, parameters.at(0, j), parameters.at(1, j), EPSILON) }),
-    };
-  });
+  add(
+    `${stack}.${sublayer}.norm`,
+    group,
+    "layer norm (before the sub-layer)",
+    "§5.4; this model is pre-norm",
+    "LayerNorm(x)",
+    "The paper puts the norm after each sub-layer. This model has it before: x goes around the sub-layer unchanged, and what the sub-layer reads has mean 0 and variance 1, then a learnt scale γ and shift β.",
+    () => {
+      const x = walk.stream(stack, sublayer);
+      const parameters = walk.weights(stack, `${sublayer}.norm`);
+      const y = walk.input(stack, sublayer);
+      return {
+        matrices: [matrix("x", walk.labels(stack), x), matrix("LayerNorm(x)", walk.labels(stack), y)],
+        result: 1,
+        explain: (i, j) => ({
+          uses: [{ row: i }],
+          sum: normSum(
+            `y[${i + 1}, ${j + 1}]`,
+            Array.from(x.sub(i).data),
+            j,
+            parameters.at(0, j),
+            parameters.at(1, j),
+            EPSILON,
+          ),
+        }),
+      };
+    },
+  );
 }
 
 function residual(walk, stack, sublayer, group, rows, add) {
@@ -424,13 +574,24 @@ function residual(walk, stack, sublayer, group, rows, add) {
       const z = walk.sum(stack, sublayer);
       const y = walk.after(stack, sublayer);
       return {
-        matrices: [matrix("x", rows, x), matrix("Sublayer(x)", rows, out, { from: `${stack}.${sublayer}.out` }), matrix(isPre ? "x + Sublayer" : "LayerNorm(x + Sublayer(x))", rows, y)],
+        matrices: [
+          matrix("x", rows, x),
+          matrix("Sublayer(x)", rows, out, { from: `${stack}.${sublayer}.out` }),
+          matrix(isPre ? "x + Sublayer" : "LayerNorm(x + Sublayer(x))", rows, y),
+        ],
         result: 2,
         explain: (i, j) => {
           const sum = addition(`z[${i + 1}, ${j + 1}]`, [x.at(i, j), out.at(i, j)]);
           if (isPre) return { uses: [{ cell: [i, j] }, { cell: [i, j] }], sum };
           const parameters = walk.weights(stack, `${sublayer}.norm`);
-          const more = normSum(`y[${i + 1}, ${j + 1}]`, Array.from(z.sub(i).data), j, parameters.at(0, j), parameters.at(1, j), EPSILON);
+          const more = normSum(
+            `y[${i + 1}, ${j + 1}]`,
+            Array.from(z.sub(i).data),
+            j,
+            parameters.at(0, j),
+            parameters.at(1, j),
+            EPSILON,
+          );
           return { uses: [{ row: i }, { row: i }], sum: [...sum, ...more] };
         },
       };
@@ -446,27 +607,61 @@ function feedForward(walk, stack, add) {
   const rows = walk.labels(stack);
   const group = `${STACK[stack]} layer ${walk.layer[stack] + 1}, feed-forward`;
   if (isPre) norm(walk, stack, "ff", group, add);
-  add(`${stack}.ff.inner`, group, "feed-forward, inner layer", "§3.3, equation (2)", "max(0, x W₁ + b₁)", `Each position by itself: ${d} numbers in, ${inner} out, and what is negative becomes 0 (ReLU).`, () => {
-    const made = walk.stored(stack, "ff.inner");
-    const off = rows.map((_, i) => made.sub(i).data.reduce((n, one) => n + (one === 0), 0));
-    const stored = walk.weights(stack, "ff.w_1");
-    const n = stored.shape[0];
-    const bias = walk.weights(stack, "ff.b_1");
-    const left = matrix(isPre ? "LayerNorm(x)" : "x", rows, walk.input(stack, "ff"), { from: isPre ? `${stack}.ff.norm` : `${stack}.${stack === "encoder" ? "self" : "cross"}.residual` });
-    return {
-      matrices: [left, n ? columnsOf("W₁", stored) : null, matrix("inner", rows, made)],
-      result: 2,
-      note: (i) => `Position ${i + 1}: ${off[i]} of ${inner} units are off (0) after the ReLU, ${inner - off[i]} are on.`,
-      explain: (i, j) => {
-        if (j >= n) return { uses: [{ row: i }], sum: [missing("inner", i, j, made.at(i, j), n)] };
-        const sum = dot(`(x W₁ + b₁)[${i + 1}, ${j + 1}]`, left.row(i), stored.sub(j).data, { bias: bias.at(j), biasName: "b₁" });
-        sum.push(sentence(`max(0, that) = ${four(made.at(i, j))}, the model's own${made.at(i, j) === 0 ? ": this unit is off" : ""}`));
-        return { uses: [{ row: i }, { column: j }], sum };
-      },
-    };
-  });
-  add(`${stack}.ff.out`, group, "feed-forward, outer layer", "§3.3, equation (2)", "max(0, x W₁ + b₁) W₂ + b₂", `Back to ${d} numbers: each unit that is on adds its row of W₂.`, () =>
-    product(walk, stack, "ff.out", matrix("inner", rows, walk.stored(stack, "ff.inner"), { from: `${stack}.ff.inner` }), walk.weights(stack, "ff.w_2"), "W₂", "out", walk.weights(stack, "ff.b_2")),
+  add(
+    `${stack}.ff.inner`,
+    group,
+    "feed-forward, inner layer",
+    "§3.3, equation (2)",
+    "max(0, x W₁ + b₁)",
+    `Each position by itself: ${d} numbers in, ${inner} out, and what is negative becomes 0 (ReLU).`,
+    () => {
+      const made = walk.stored(stack, "ff.inner");
+      const off = rows.map((_, i) => made.sub(i).data.reduce((n, one) => n + (one === 0), 0));
+      const stored = walk.weights(stack, "ff.w_1");
+      const n = stored.shape[0];
+      const bias = walk.weights(stack, "ff.b_1");
+      const left = matrix(isPre ? "LayerNorm(x)" : "x", rows, walk.input(stack, "ff"), {
+        from: isPre ? `${stack}.ff.norm` : `${stack}.${stack === "encoder" ? "self" : "cross"}.residual`,
+      });
+      return {
+        matrices: [left, n ? columnsOf("W₁", stored) : null, matrix("inner", rows, made)],
+        result: 2,
+        note: (i) =>
+          `Position ${i + 1}: ${off[i]} of ${inner} units are off (0) after the ReLU, ${inner - off[i]} are on.`,
+        explain: (i, j) => {
+          if (j >= n) return { uses: [{ row: i }], sum: [missing("inner", i, j, made.at(i, j), n)] };
+          const sum = dot(`(x W₁ + b₁)[${i + 1}, ${j + 1}]`, left.row(i), stored.sub(j).data, {
+            bias: bias.at(j),
+            biasName: "b₁",
+          });
+          sum.push(
+            sentence(
+              `max(0, that) = ${four(made.at(i, j))}, the model's own${made.at(i, j) === 0 ? ": this unit is off" : ""}`,
+            ),
+          );
+          return { uses: [{ row: i }, { column: j }], sum };
+        },
+      };
+    },
+  );
+  add(
+    `${stack}.ff.out`,
+    group,
+    "feed-forward, outer layer",
+    "§3.3, equation (2)",
+    "max(0, x W₁ + b₁) W₂ + b₂",
+    `Back to ${d} numbers: each unit that is on adds its row of W₂.`,
+    () =>
+      product(
+        walk,
+        stack,
+        "ff.out",
+        matrix("inner", rows, walk.stored(stack, "ff.inner"), { from: `${stack}.ff.inner` }),
+        walk.weights(stack, "ff.w_2"),
+        "W₂",
+        "out",
+        walk.weights(stack, "ff.b_2"),
+      ),
   );
   residual(walk, stack, "ff", group, rows, add);
 }
@@ -485,7 +680,14 @@ function bridge(walk, add) {
     () => ({
       matrices: [matrix("encoder output", it.source.labels, it.array("walk.encoder.out"))],
       result: 0,
-      explain: (i, j) => ({ uses: [], sum: [sentence(`number ${j + 1} of “${it.source.labels[i]}”: ${four(it.array("walk.encoder.out").at(i, j))}, after layer ${it.model.encoder_layers}`)] }),
+      explain: (i, j) => ({
+        uses: [],
+        sum: [
+          sentence(
+            `number ${j + 1} of “${it.source.labels[i]}”: ${four(it.array("walk.encoder.out").at(i, j))}, after layer ${it.model.encoder_layers}`,
+          ),
+        ],
+      }),
     }),
   );
 }
@@ -502,35 +704,89 @@ function ending(walk, add) {
   const width = Math.min(...top.map((one) => one.length));
   const label = (t, k) => shown(it.next_words[t].pieces[k]);
 
-  add("output.hidden", group, "the decoder's last vectors", "§3.1", "one vector for each position", `After layer ${it.model.decoder_layers}${walk.isPre ? " and the final norm" : ""}: one vector for each position of the translation, from which the piece at that position is predicted.`, () => ({
-    matrices: [matrix("h", rows, hidden())],
-    result: 0,
-    explain: (i, j) => ({ uses: [], sum: [sentence(`number ${j + 1} at position ${i + 1}: ${four(hidden().at(i, j))}`)] }),
-  }));
-  add("output.logits", group, "logits", "§3.4", "logit[t, piece] = h_t · E[piece]", `A score for each of the ${it.model.vocabulary} pieces of the vocabulary: the sum of the products with its row of the embedding matrix, the same that began it all, without √d_model. Shown are the ${width} highest of each position.`, () => ({
-    matrices: [matrix("h", rows, hidden(), { from: "output.hidden" }), new Matrix(`the ${width} highest logits`, rows, width, (t, k) => it.next_words[t].logits[k])],
-    result: 1,
-    explain: (t, k) => ({
-      uses: [{ row: t }],
-      sum: dot(`logit of “${label(t, k)}” at position ${t + 1}`, hidden().sub(t).data, table.sub(place.get(it.next_words[t].ids[k])).data, { model: it.next_words[t].logits[k] }),
+  add(
+    "output.hidden",
+    group,
+    "the decoder's last vectors",
+    "§3.1",
+    "one vector for each position",
+    `After layer ${it.model.decoder_layers}${walk.isPre ? " and the final norm" : ""}: one vector for each position of the translation, from which the piece at that position is predicted.`,
+    () => ({
+      matrices: [matrix("h", rows, hidden())],
+      result: 0,
+      explain: (i, j) => ({
+        uses: [],
+        sum: [sentence(`number ${j + 1} at position ${i + 1}: ${four(hidden().at(i, j))}`)],
+      }),
     }),
-  }));
+  );
+  add(
+    "output.logits",
+    group,
+    "logits",
+    "§3.4",
+    "logit[t, piece] = h_t · E[piece]",
+    `A score for each of the ${it.model.vocabulary} pieces of the vocabulary: the sum of the products with its row of the embedding matrix, the same that began it all, without √d_model. Shown are the ${width} highest of each position.`,
+    () => ({
+      matrices: [
+        matrix("h", rows, hidden(), { from: "output.hidden" }),
+        new Matrix(`the ${width} highest logits`, rows, width, (t, k) => it.next_words[t].logits[k]),
+      ],
+      result: 1,
+      explain: (t, k) => ({
+        uses: [{ row: t }],
+        sum: dot(
+          `logit of “${label(t, k)}” at position ${t + 1}`,
+          hidden().sub(t).data,
+          table.sub(place.get(it.next_words[t].ids[k])).data,
+          { model: it.next_words[t].logits[k] },
+        ),
+      }),
+    }),
+  );
   const share = (t, k) => Math.exp(it.next_words[t].logits[k] - it.next_words[t].log_partition);
-  add("output.probabilities", group, "probabilities: the decoder's output", "§3.4", "P(piece | source, pieces before) = e^logit / Σ e^logit", "What is the decoder's output? For every position, a probability for every piece of the vocabulary: they sum to 1. When translating, one piece is taken, put at the end of the decoder's input, and the decoder runs again, until it is the end symbol.", () => ({
-    matrices: [new Matrix("logits", rows, width, (t, k) => it.next_words[t].logits[k], { from: "output.logits" }), new Matrix("probabilities", rows, width, share, { isWeight: true })],
-    result: 1,
-    explain: (t, k) => {
-      const { logits, log_partition: partition } = it.next_words[t];
-      return {
-        uses: [{ cell: [t, k] }],
-        sum: [
-          sentence(`log Σ e^logit over all ${it.model.vocabulary} pieces = ${four(partition)}`),
-          sentence(`P(“${label(t, k)}”) = e^(${four(logits[k])} − ${four(partition)}) = e^(${four(logits[k] - partition)}) = ${four(share(t, k))}`),
-        ],
-      };
-    },
-  }));
-  add("output.word", group, "the words", "§6.1", "arg max, or the best of the beam", "The most probable piece of each position. Beam search may take another one where that makes the whole sentence more probable.", () => ({
-    list: it.target.labels.map((text, t) => ({ piece: text, id: it.target.ids[t], writes: label(t, 0), share: share(t, 0), isFirst: it.next_words[t].ids[0] === it.target.ids[t] })),
-  }));
+  add(
+    "output.probabilities",
+    group,
+    "probabilities: the decoder's output",
+    "§3.4",
+    "P(piece | source, pieces before) = e^logit / Σ e^logit",
+    "What is the decoder's output? For every position, a probability for every piece of the vocabulary: they sum to 1. When translating, one piece is taken, put at the end of the decoder's input, and the decoder runs again, until it is the end symbol.",
+    () => ({
+      matrices: [
+        new Matrix("logits", rows, width, (t, k) => it.next_words[t].logits[k], { from: "output.logits" }),
+        new Matrix("probabilities", rows, width, share, { isWeight: true }),
+      ],
+      result: 1,
+      explain: (t, k) => {
+        const { logits, log_partition: partition } = it.next_words[t];
+        return {
+          uses: [{ cell: [t, k] }],
+          sum: [
+            sentence(`log Σ e^logit over all ${it.model.vocabulary} pieces = ${four(partition)}`),
+            sentence(
+              `P(“${label(t, k)}”) = e^(${four(logits[k])} − ${four(partition)}) = e^(${four(logits[k] - partition)}) = ${four(share(t, k))}`,
+            ),
+          ],
+        };
+      },
+    }),
+  );
+  add(
+    "output.word",
+    group,
+    "the words",
+    "§6.1",
+    "arg max, or the best of the beam",
+    "The most probable piece of each position. Beam search may take another one where that makes the whole sentence more probable.",
+    () => ({
+      list: it.target.labels.map((text, t) => ({
+        piece: text,
+        id: it.target.ids[t],
+        writes: label(t, 0),
+        share: share(t, 0),
+        isFirst: it.next_words[t].ids[0] === it.target.ids[t],
+      })),
+    }),
+  );
 }

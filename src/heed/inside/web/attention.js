@@ -41,7 +41,12 @@ export function attentionView(it) {
     const focused = document.activeElement?.dataset?.key;
     replace(
       kinds,
-      choice("attention of the", KINDS.map((one) => [one, KIND_NAMES[one]]), kind, (one) => open({ kind: one })),
+      choice(
+        "attention of the",
+        KINDS.map((one) => [one, KIND_NAMES[one]]),
+        kind,
+        (one) => open({ kind: one }),
+      ),
     );
     for (const [name, thumb] of thumbs) {
       const isChosen = name === `${kind}.${layer}.${head}`;
@@ -57,7 +62,15 @@ export function attentionView(it) {
       el(
         "div",
         { class: "controls" },
-        choice("show as", [["lines", "lines"], ["table", "table of weights"]], state.mode, (mode) => set({ mode })),
+        choice(
+          "show as",
+          [
+            ["lines", "lines"],
+            ["table", "table of weights"],
+          ],
+          state.mode,
+          (mode) => set({ mode }),
+        ),
         toggle("whole words", Boolean(state.merged), (merged) => set({ merged: Number(merged), word: -1 })),
         overlays(it, heads, head, set),
       ),
@@ -77,7 +90,15 @@ export function attentionView(it) {
     open({ kind, layer: clamp(layer + down, 0, it.layers(kind) - 1), head: clamp(head + right, 0, it.model.h - 1) });
     if (document.activeElement.closest(".grid")) thumbs.get(`${at.kind}.${at.layer}.${at.head}`).focus();
   });
-  box.append(el("div", { class: "grids" }, kinds, KINDS.map((one) => grid(it, one, thumbs, open))), opened);
+  box.append(
+    el(
+      "div",
+      { class: "grids" },
+      kinds,
+      KINDS.map((one) => grid(it, one, thumbs, open)),
+    ),
+    opened,
+  );
   show();
   return box;
 }
@@ -87,7 +108,13 @@ function chosenHead(it) {
   const last = it.layers(kind) - 1;
   const layer = state.layer < 0 ? last : clamp(state.layer, 0, last);
   const head = clamp(state.head, 0, it.model.h - 1);
-  const overlay = state.overlay === "" ? [] : state.overlay.split(".").map(Number).filter((one) => one >= 0 && one < it.model.h);
+  const overlay =
+    state.overlay === ""
+      ? []
+      : state.overlay
+          .split(".")
+          .map(Number)
+          .filter((one) => one >= 0 && one < it.model.h);
   return { kind, layer, head, heads: overlay.length ? overlay.sort((a, b) => a - b) : [head] };
 }
 
@@ -138,7 +165,8 @@ function picture(it, kind, layer, head) {
 
 function overlays(it, heads, head, change) {
   const chosen = new Set(heads);
-  const set = (values) => change({ overlay: values.length > 1 || values[0] !== head ? values.sort((a, b) => a - b).join(".") : "" });
+  const set = (values) =>
+    change({ overlay: values.length > 1 || values[0] !== head ? values.sort((a, b) => a - b).join(".") : "" });
   const box = el("fieldset", { class: "choice heads" }, el("legend", {}, "heads"));
   for (let one = 0; one < it.model.h; one++) {
     const input = el("input", { type: "checkbox", "data-key": `overlay-${one}` });
@@ -175,9 +203,10 @@ function lines(it, kind, layer, heads) {
   });
   const most = Math.max(...received, 1e-9);
 
-  const strongest = heads.length * rows.labels.length * columns.labels.length > MOST_LINES
-    ? Math.max(LEAST_DRAWN, weights.flatMap((one) => Array.from(one.data)).sort((a, b) => b - a)[MOST_LINES])
-    : LEAST_DRAWN;
+  const strongest =
+    heads.length * rows.labels.length * columns.labels.length > MOST_LINES
+      ? Math.max(LEAST_DRAWN, weights.flatMap((one) => Array.from(one.data)).sort((a, b) => b - a)[MOST_LINES])
+      : LEAST_DRAWN;
 
   let fixed = state.word >= 0 ? { side: state.column, i: state.word } : null;
   const focus = (side, i) => {
@@ -261,7 +290,12 @@ function lines(it, kind, layer, heads) {
     });
     [...left.children].forEach((node, i) => mark(node, chosen, "row", i));
     [...right.children].forEach((node, j) => mark(node, chosen, "column", j));
-    replace(status, chosen ? sentence(chosen) : `Point at a word, or move to it with Tab and the arrow keys, to follow it. Weights below ${percent(strongest)} are not drawn.`);
+    replace(
+      status,
+      chosen
+        ? sentence(chosen)
+        : `Point at a word, or move to it with Tab and the arrow keys, to follow it. Weights below ${percent(strongest)} are not drawn.`,
+    );
   }
 
   function mark(node, chosen, side, i) {
@@ -286,8 +320,16 @@ function lines(it, kind, layer, heads) {
   function sentence(chosen) {
     const own = chosen.side === "row" ? rows.labels[chosen.i] : columns.labels[chosen.i];
     const other = chosen.side === "row" ? columns.labels : rows.labels;
-    const mean = other.map((_, x) => weights.reduce((sum, one) => sum + (chosen.side === "row" ? one.at(chosen.i, x) : one.at(x, chosen.i)), 0) / weights.length);
-    const best = mean.map((weight, x) => [weight, x]).sort((a, b) => b[0] - a[0]).slice(0, 3).filter(([weight]) => weight > 0);
+    const mean = other.map(
+      (_, x) =>
+        weights.reduce((sum, one) => sum + (chosen.side === "row" ? one.at(chosen.i, x) : one.at(x, chosen.i)), 0) /
+        weights.length,
+    );
+    const best = mean
+      .map((weight, x) => [weight, x])
+      .sort((a, b) => b[0] - a[0])
+      .slice(0, 3)
+      .filter(([weight]) => weight > 0);
     const parts = best.flatMap(([weight, x], k) => [k ? ", " : "", word(other[x]), ` ${weight.toFixed(3)}`]);
     return [word(own), chosen.side === "row" ? " attends to " : " is attended to by ", ...parts];
   }
@@ -298,7 +340,12 @@ function lines(it, kind, layer, heads) {
     "div",
     { class: "captions" },
     el("span", {}, kind === "encoder" ? "source, attending" : "translation, attending"),
-    el("span", {}, kind === "decoder" ? "decoder's input" : "source, attended to", el("small", {}, " (bar: total received)")),
+    el(
+      "span",
+      {},
+      kind === "decoder" ? "decoder's input" : "source, attended to",
+      el("small", {}, " (bar: total received)"),
+    ),
   );
   return el("div", {}, captions, box, status);
 }
@@ -333,14 +380,23 @@ function coverage(it, layer, heads) {
   total.forEach((sum, j) => {
     const isLow = sum < 0.2;
     list.append(
-      el("li", { class: isLow ? "low" : "" }, word(columns.labels[j]), bar(sum / most), el("span", {}, sum.toFixed(2), isLow ? " low" : "")),
+      el(
+        "li",
+        { class: isLow ? "low" : "" },
+        word(columns.labels[j]),
+        bar(sum / most),
+        el("span", {}, sum.toFixed(2), isLow ? " low" : ""),
+      ),
     );
   });
   return el(
     "section",
     {},
     el("h3", {}, "Coverage of the source"),
-    about("", "How much attention each source word got from all steps together, here and now. Little of it can mean that the word was left out – or that another head covers it."),
+    about(
+      "",
+      "How much attention each source word got from all steps together, here and now. Little of it can mean that the word was left out – or that another head covers it.",
+    ),
     list,
   );
 }

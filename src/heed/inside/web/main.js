@@ -65,7 +65,12 @@ function header(it) {
     {},
     el("h1", {}, "heed", el("span", {}, " – inside one translation")),
     el("p", { class: "pair" }, el("span", { class: "tag" }, "source"), word(it.source.text, { class: "sentence" })),
-    el("p", { class: "pair" }, el("span", { class: "tag" }, "translation"), word(translation.text, { class: "sentence" })),
+    el(
+      "p",
+      { class: "pair" },
+      el("span", { class: "tag" }, "translation"),
+      word(translation.text, { class: "sentence" }),
+    ),
     el(
       "p",
       { class: "facts" },
@@ -81,7 +86,7 @@ function footer(it) {
   return el(
     "footer",
     {},
-    "Attention weights are those of the formula, in float32; the fused kernels that translate differ in the last bits. ",
+    `Attention weights are those of the formula, as ${it.walk.attention}; the fused kernels that translate differ in the last bits. `,
     `Numbers of the walk are stored as ${it.walk.precision}: three digits. Sections are those of “Attention Is All You `,
     "Need” (Vaswani et al. 2017). Keys: Tab moves between controls, arrow keys within them; the link holds what you see.",
   );

@@ -20,7 +20,13 @@ export function ranked(beam, alpha) {
     const isCut = isUnfinished && i === beam.best.at(-1);
     if (node.fate !== "finished" && !isCut) return;
     const penalty = lengthPenalty(node.step, alpha);
-    found.push({ node: i, length: node.step, logP: node.log_probability, penalty, score: node.log_probability / penalty });
+    found.push({
+      node: i,
+      length: node.step,
+      logP: node.log_probability,
+      penalty,
+      score: node.log_probability / penalty,
+    });
   });
   return found.sort((a, b) => b.score - a.score);
 }
@@ -58,12 +64,19 @@ export function beamView(it) {
       `Beam search kept the ${beam.beam} most probable beginnings at every step and dropped the rest. A number is the `,
       "sum of the log-probabilities of all words up to here.",
     ),
-    el("div", { class: "controls" }, toggle("show what was dropped", Boolean(state.pruned), (on) => change({ pruned: Number(on) }))),
+    el(
+      "div",
+      { class: "controls" },
+      toggle("show what was dropped", Boolean(state.pruned), (on) => change({ pruned: Number(on) })),
+    ),
     el("h2", {}, "Tree"),
     chart(it, treeLayout(nodes, shownNodes), shownNodes, winner, pick, charts, "tree of hypotheses"),
     panel,
     el("h2", {}, "Ranks"),
-    about("", "Height is the rank among the step's candidates: lines that cross show where one hypothesis overtook another, and the thick line is the translation."),
+    about(
+      "",
+      "Height is the rank among the step's candidates: lines that cross show where one hypothesis overtook another, and the thick line is the translation.",
+    ),
     chart(it, rankLayout(nodes, shownNodes), shownNodes, winner, pick, charts, "ranks of hypotheses"),
     finished(it),
     distribution(it),
@@ -99,7 +112,13 @@ function rankLayout(nodes, isShown) {
   const children = nodes.map(() => []);
   const roots = [];
   nodes.forEach((node, i) => (node.parent < 0 ? roots : children[node.parent]).push(i));
-  return { y: nodes.map((node) => node.rank - 1), height: Math.max(...nodes.map((node, i) => (isShown[i] ? node.rank : 1))), children, roots, hasRanks: true };
+  return {
+    y: nodes.map((node) => node.rank - 1),
+    height: Math.max(...nodes.map((node, i) => (isShown[i] ? node.rank : 1))),
+    children,
+    roots,
+    hasRanks: true,
+  };
 }
 
 // --- a picture of the nodes --------------------------------------------------------------------------------------
@@ -184,9 +203,16 @@ function details(it, i) {
   const penalty = lengthPenalty(node.step, alpha);
   const last = nodes.at(-1).step;
   const fate =
-    node.fate === "kept" && node.step === last ? "kept, and alive when the search stopped: no live hypothesis could win any more" : node.fate;
+    node.fate === "kept" && node.step === last
+      ? "kept, and alive when the search stopped: no live hypothesis could win any more"
+      : node.fate;
   return [
-    el("p", {}, word(shown(node.piece), { class: "key" }), ` – step ${node.step}, rank ${node.rank} of its step: ${fate}`),
+    el(
+      "p",
+      {},
+      word(shown(node.piece), { class: "key" }),
+      ` – step ${node.step}, rank ${node.rank} of its step: ${fate}`,
+    ),
     el("p", {}, "so far: ", word(textOf(it, nodes, i) || "(nothing)")),
     el(
       "p",
@@ -240,7 +266,10 @@ function finished(it) {
     "section",
     {},
     el("h2", {}, "Finished, and the length penalty"),
-    about("§6.1", "Longer sentences have lower probabilities. A hypothesis of n words, the end counted, scores log P / ((5 + n) / 6)^α."),
+    about(
+      "§6.1",
+      "Longer sentences have lower probabilities. A hypothesis of n words, the end counted, scores log P / ((5 + n) / 6)^α.",
+    ),
     el("div", { class: "slider" }, el("label", { for: "alpha" }, "α = ", value), slider),
     el(
       "div",
@@ -248,7 +277,15 @@ function finished(it) {
       el(
         "table",
         { class: "plain", id: "finished" },
-        el("thead", {}, el("tr", {}, ["", "hypothesis", "n", "log P", "((5+n)/6)^α", "score"].map((text) => el("th", { scope: "col" }, text)))),
+        el(
+          "thead",
+          {},
+          el(
+            "tr",
+            {},
+            ["", "hypothesis", "n", "log P", "((5+n)/6)^α", "score"].map((text) => el("th", { scope: "col" }, text)),
+          ),
+        ),
         body,
       ),
     ),
@@ -265,7 +302,13 @@ function distribution(it) {
     list.append(
       el(
         "button",
-        { type: "button", "aria-pressed": String(t === step), tabindex: t === step ? 0 : -1, "data-key": t === step ? "step" : undefined, on: { click: () => change({ step: t }) } },
+        {
+          type: "button",
+          "aria-pressed": String(t === step),
+          tabindex: t === step ? 0 : -1,
+          "data-key": t === step ? "step" : undefined,
+          on: { click: () => change({ step: t }) },
+        },
         word(text),
       ),
     );
@@ -286,12 +329,24 @@ function distribution(it) {
       el("td", {}, number(logits[k] - partition)),
     ),
   );
-  body.push(el("tr", {}, el("td", { class: "text" }, `all ${it.model.vocabulary - pieces.length} others`), el("td", {}, bar(rest, "var(--soft)")), el("td", {}, percent(rest)), el("td", {})));
+  body.push(
+    el(
+      "tr",
+      {},
+      el("td", { class: "text" }, `all ${it.model.vocabulary - pieces.length} others`),
+      el("td", {}, bar(rest, "var(--soft)")),
+      el("td", {}, percent(rest)),
+      el("td", {}),
+    ),
+  );
   return el(
     "section",
     {},
     el("h2", {}, "The next word"),
-    about("§3.4", "After every word the decoder gives each piece of the vocabulary a probability. Choose a word of the translation to see what else there was; the piece that was taken is marked."),
+    about(
+      "§3.4",
+      "After every word the decoder gives each piece of the vocabulary a probability. Choose a word of the translation to see what else there was; the piece that was taken is marked.",
+    ),
     list,
     el("table", { class: "plain", id: "next" }, el("tbody", {}, body)),
   );

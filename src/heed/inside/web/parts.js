@@ -49,7 +49,13 @@ export function heatTable({ rows, columns, cell, corner = "", label, onCell, wid
     });
     body.append(line);
   });
-  const table = el("table", { class: wide ? "heat wide" : "heat" }, el("caption", {}, label), el("thead", {}, head), body);
+  const table = el(
+    "table",
+    { class: wide ? "heat wide" : "heat" },
+    el("caption", {}, label),
+    el("thead", {}, head),
+    body,
+  );
   if (onCell) {
     table.addEventListener("click", (event) => {
       const td = event.target.closest("td");

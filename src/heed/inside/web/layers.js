@@ -20,7 +20,15 @@ export function layersView(it) {
       const place = rank.at(i, j);
       return {
         rgb: weightRgb(0.85 * (1 - Math.log(place) / most)),
-        text: [el("b", {}, place), el("br"), el("bdi", { dir: "auto", class: "first" }, place === 1 ? percent(probability.at(i, j)) : it.piece(first.at(i, j)))],
+        text: [
+          el("b", {}, place),
+          el("br"),
+          el(
+            "bdi",
+            { dir: "auto", class: "first" },
+            place === 1 ? percent(probability.at(i, j)) : it.piece(first.at(i, j)),
+          ),
+        ],
         title: `${it.target.labels[j]}: rank ${place}, probability ${probability.at(i, j).toExponential(2)}; first: ${it.piece(first.at(i, j))}`,
       };
     },

@@ -40,8 +40,16 @@ export function matrixView(matrix, onCell, { isResult = false } = {}) {
     return signedRgb(clamp(value / scale, -1, 1));
   });
   canvas.style.height = `${n * ROW_HEIGHT}px`;
-  const labels = el("div", { class: "labels", "aria-hidden": "true" }, matrix.rows.map((text) => word(text)));
-  const lights = { row: el("i", { class: "light" }), column: el("i", { class: "light" }), cell: el("i", { class: "spot" }) };
+  const labels = el(
+    "div",
+    { class: "labels", "aria-hidden": "true" },
+    matrix.rows.map((text) => word(text)),
+  );
+  const lights = {
+    row: el("i", { class: "light" }),
+    column: el("i", { class: "light" }),
+    cell: el("i", { class: "spot" }),
+  };
   const area = el(
     "div",
     {
@@ -88,7 +96,18 @@ export function matrixView(matrix, onCell, { isResult = false } = {}) {
   area.addEventListener("keydown", (event) => {
     if (event.key === "Enter") onCell(...at, true);
   });
-  const caption = el("figcaption", {}, el("b", {}, matrix.name), ` ${n} × ${m}`, matrix.note ? el("small", {}, ` ${matrix.note}`) : null);
-  const node = el("figure", { class: isResult ? "matrix result" : "matrix" }, caption, el("div", { class: "body" }, labels, area));
+  const caption = el(
+    "figcaption",
+    {},
+    el("b", {}, matrix.name),
+    ` ${n} × ${m}`,
+    matrix.note ? el("small", {}, ` ${matrix.note}`) : null,
+  );
+  const node = el(
+    "figure",
+    { class: isResult ? "matrix result" : "matrix" },
+    caption,
+    el("div", { class: "body" }, labels, area),
+  );
   return { node, light, focus: () => area.focus() };
 }

@@ -33,7 +33,9 @@ export function headsView(it) {
     }),
   );
   const most = Math.max(0.5, ...KINDS.flatMap((kind) => totals[kind].flat().map(Math.abs)));
-  const worst = KINDS.flatMap((kind) => totals[kind].flatMap((row, l) => row.map((value, k) => [value, kind, l, k]))).sort((a, b) => a[0] - b[0])[0];
+  const worst = KINDS.flatMap((kind) =>
+    totals[kind].flatMap((row, l) => row.map((value, k) => [value, kind, l, k])),
+  ).sort((a, b) => a[0] - b[0])[0];
   let [kind, layer, head] = state.off.split(".");
   if (!KINDS.includes(kind)) [, kind, layer, head] = worst;
   layer = clamp(Number(layer) || 0, 0, totals[kind].length - 1);
@@ -108,18 +110,39 @@ function tokens(it, kind, layer, head) {
     "section",
     {},
     el("h2", {}, `${KIND_NAMES[kind]}, layer ${layer + 1}, head ${head + 1} off`),
-    about("", "Word by word, after the same beginning. An arrow names the word that would be the most probable one instead."),
+    about(
+      "",
+      "Word by word, after the same beginning. An arrow names the word that would be the most probable one instead.",
+    ),
     el(
       "div",
       { class: "scroll" },
-      el("table", { class: "plain", id: "off" }, el("thead", {}, el("tr", {}, ["word", "change of log P", "would become"].map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, rows)),
+      el(
+        "table",
+        { class: "plain", id: "off" },
+        el(
+          "thead",
+          {},
+          el(
+            "tr",
+            {},
+            ["word", "change of log P", "would become"].map((text) => el("th", { scope: "col" }, text)),
+          ),
+        ),
+        el("tbody", {}, rows),
+      ),
     ),
   );
 }
 
 function roles(it, kind) {
   if (!it.roles)
-    return el("section", {}, el("h2", {}, "What heads do"), about("", "Not measured: there was no sample of text. heed inspect --roles-from SOURCE TARGET names one."));
+    return el(
+      "section",
+      {},
+      el("h2", {}, "What heads do"),
+      about("", "Not measured: there was no sample of text. heed inspect --roles-from SOURCE TARGET names one."),
+    );
   const names = it.roles.roles[kind];
   const share = it.array(`roles.share.${kind}`);
   const chance = it.array(`roles.chance.${kind}`);
@@ -137,14 +160,24 @@ function roles(it, kind) {
       word(it.roles.sample),
       "): how often a head's heaviest weight falls on what. A head is named by the role that is furthest above chance, if it has at least 40 % of the positions; else “mixed”.",
     ),
-    el("ul", { class: "legend" }, names.map((name, r) => el("li", {}, el("b", {}, name), `: ${ROLE_WORDS[name]}; by chance ${percent(chance.at(r))}`))),
+    el(
+      "ul",
+      { class: "legend" },
+      names.map((name, r) =>
+        el("li", {}, el("b", {}, name), `: ${ROLE_WORDS[name]}; by chance ${percent(chance.at(r))}`),
+      ),
+    ),
     heatTable({
       rows: rows.map(([l, k]) => el("span", {}, label(l, k))),
       columns: names,
       label: "share of positions, by layer.head",
       cell: (i, j) => {
         const value = share.at(rows[i][0], rows[i][1], j);
-        return { rgb: weightRgb(value), text: short(value), title: `${label(...rows[i])}, ${names[j]}: ${value.toFixed(3)}` };
+        return {
+          rgb: weightRgb(value),
+          text: short(value),
+          title: `${label(...rows[i])}, ${names[j]}: ${value.toFixed(3)}`,
+        };
       },
     }),
   );

@@ -17,7 +17,11 @@ function terms(list, make, total) {
   const largest = [...all].sort((a, b) => Math.abs(b.term) - Math.abs(a.term)).slice(0, MOST_TERMS / 2);
   const rest = total - largest.reduce((sum, one) => sum + one.term, 0);
   write(largest.sort((a, b) => a.number - b.number));
-  const note = el("p", { class: "rest" }, `The ${largest.length} largest of ${all.length} terms; the other ${all.length - largest.length} add up to ${SIGNED(rest)}. `);
+  const note = el(
+    "p",
+    { class: "rest" },
+    `The ${largest.length} largest of ${all.length} terms; the other ${all.length - largest.length} add up to ${SIGNED(rest)}. `,
+  );
   const more = el("button", { type: "button", class: "small" }, `write out all ${all.length}`);
   more.addEventListener("click", () => {
     write(all);
@@ -33,7 +37,12 @@ export function dot(name, a, b, { bias = 0, biasName = "", model } = {}) {
   const product = list.reduce((sum, one) => sum + one.term, 0);
   const total = product + bias;
   return [
-    el("p", { class: "sum" }, el("b", {}, name), ` = the sum of ${list.length} products${biasName ? ` + ${biasName}` : ""}`),
+    el(
+      "p",
+      { class: "sum" },
+      el("b", {}, name),
+      ` = the sum of ${list.length} products${biasName ? ` + ${biasName}` : ""}`,
+    ),
     ...terms(list, (one) => `${SIGNED(one.a)} × ${SIGNED(one.b)} = ${SIGNED(one.term)}`, product),
     el(
       "p",
@@ -41,7 +50,9 @@ export function dot(name, a, b, { bias = 0, biasName = "", model } = {}) {
       "= ",
       biasName ? `${SIGNED(product)} + (${SIGNED(bias)}) = ` : "",
       el("b", {}, SIGNED(total)),
-      model === undefined ? "" : el("span", { class: "model", "data-model": model }, ` the model's own: ${SIGNED(model)}`),
+      model === undefined
+        ? ""
+        : el("span", { class: "model", "data-model": model }, ` the model's own: ${SIGNED(model)}`),
     ),
   ];
 }
@@ -49,7 +60,15 @@ export function dot(name, a, b, { bias = 0, biasName = "", model } = {}) {
 export function addition(name, values) {
   const total = values.reduce((sum, one) => sum + one, 0);
   const parts = values.map((one, i) => (i ? ` + (${SIGNED(one)})` : SIGNED(one)));
-  return [el("p", { class: "sum total", "data-total": total }, el("b", {}, name), ` = ${parts.join("")} = `, el("b", {}, SIGNED(total)))];
+  return [
+    el(
+      "p",
+      { class: "sum total", "data-total": total },
+      el("b", {}, name),
+      ` = ${parts.join("")} = `,
+      el("b", {}, SIGNED(total)),
+    ),
+  ];
 }
 
 export function softmaxSum(name, scores, j, labels, weight) {
@@ -58,9 +77,27 @@ export function softmaxSum(name, scores, j, labels, weight) {
   const total = list.reduce((sum, one) => sum + one.term, 0);
   const value = list[j].term / total;
   return [
-    el("p", { class: "sum" }, el("b", {}, name), ` = e^(score − ${SIGNED(most)}) / the sum of the same over the row; subtracting the row's largest changes nothing and keeps numbers small`),
-    ...terms(list, (one) => [word(one.label), `  e^(${Number.isFinite(one.score) ? SIGNED(one.score - most) : "−∞"}) = ${SIGNED(one.term)}`], total),
-    el("p", { class: "sum total", "data-total": value }, `= ${SIGNED(list[j].term)} / ${SIGNED(total)} = `, el("b", {}, SIGNED(value)), el("span", { class: "model", "data-model": weight }, ` the model's own: ${SIGNED(weight)}`)),
+    el(
+      "p",
+      { class: "sum" },
+      el("b", {}, name),
+      ` = e^(score − ${SIGNED(most)}) / the sum of the same over the row; subtracting the row's largest changes nothing and keeps numbers small`,
+    ),
+    ...terms(
+      list,
+      (one) => [
+        word(one.label),
+        `  e^(${Number.isFinite(one.score) ? SIGNED(one.score - most) : "−∞"}) = ${SIGNED(one.term)}`,
+      ],
+      total,
+    ),
+    el(
+      "p",
+      { class: "sum total", "data-total": value },
+      `= ${SIGNED(list[j].term)} / ${SIGNED(total)} = `,
+      el("b", {}, SIGNED(value)),
+      el("span", { class: "model", "data-model": weight }, ` the model's own: ${SIGNED(weight)}`),
+    ),
   ];
 }
 
@@ -70,9 +107,23 @@ export function normSum(name, values, j, gamma, beta, epsilon) {
   const deviation = Math.sqrt(variance + epsilon);
   const value = ((values[j] - mean) / deviation) * gamma + beta;
   return [
-    el("p", { class: "sum" }, el("b", {}, name), ` = (z − mean) / √(variance + ε) × γ + β, over the ${values.length} numbers of the row`),
-    el("p", { class: "sum" }, `mean ${SIGNED(mean)}, variance ${SIGNED(variance)}, ε ${epsilon}, γ ${SIGNED(gamma)}, β ${SIGNED(beta)}`),
-    el("p", { class: "sum total", "data-total": value }, `= (${SIGNED(values[j])} − (${SIGNED(mean)})) / ${SIGNED(deviation)} × ${SIGNED(gamma)} + (${SIGNED(beta)}) = `, el("b", {}, SIGNED(value))),
+    el(
+      "p",
+      { class: "sum" },
+      el("b", {}, name),
+      ` = (z − mean) / √(variance + ε) × γ + β, over the ${values.length} numbers of the row`,
+    ),
+    el(
+      "p",
+      { class: "sum" },
+      `mean ${SIGNED(mean)}, variance ${SIGNED(variance)}, ε ${epsilon}, γ ${SIGNED(gamma)}, β ${SIGNED(beta)}`,
+    ),
+    el(
+      "p",
+      { class: "sum total", "data-total": value },
+      `= (${SIGNED(values[j])} − (${SIGNED(mean)})) / ${SIGNED(deviation)} × ${SIGNED(gamma)} + (${SIGNED(beta)}) = `,
+      el("b", {}, SIGNED(value)),
+    ),
   ];
 }
 
