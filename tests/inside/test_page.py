@@ -423,3 +423,18 @@ def test_forty_words_do_not_overlap(open_page: Open, tokenizer: Tokenizer, width
         tab.wait_for_timeout(100)
         count, bad = tab.evaluate(overlaps, selector)
         assert count > 10 and bad == 0, where
+
+
+def test_a_table_of_very_many_words_is_a_picture(open_page: Open, tokenizer: Tokenizer) -> None:
+    found = small_translator(tokenizer, max_length=310).inspect("fox dog " * 60, beam=1)
+    tab = open_page(found, "kind=encoder&layer=0&head=1&mode=table&merged=0")
+    assert tab.locator("main td").count() == 0
+    tab.focus(".open .cells")
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
+        tab.keyboard.press(key)
+    said = tab.inner_text(".open .status")
+    assert said.startswith("fox → dog: ")
+    assert numbers(said)[0] == pytest.approx(float(found.attention["encoder"][0, 1, 2, 1]), abs=1e-3)
+    for view in VIEWS:
+        tab.click(f"#tab-{view}")
+        assert tab.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, view

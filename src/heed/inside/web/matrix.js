@@ -6,7 +6,8 @@ import { clamp, el, onArrows, word } from "heed/dom.js";
 const ROW_HEIGHT = 17;
 const MOST_CELL = 26; // pixels
 
-// What a stage shows: name, rows (labels), m columns, get(i, j); `isWeight`: numbers from 0 to 1.
+// What a stage shows: name, rows (labels), m columns, get(i, j); `isWeight`: numbers from 0 to 1. `rgb(i, j)` colours it
+// otherwise.
 export class Matrix {
   constructor(name, rows, m, get, more = {}) {
     Object.assign(this, { name, rows, n: rows.length, m, get, columns: null, isWeight: false, from: null, ...more });
@@ -35,6 +36,7 @@ export function matrixView(matrix, onCell, { isResult = false } = {}) {
   const scale = 2.5 * Math.sqrt(size / Math.max(n * m, 1)) || 1;
   paint(canvas, n, m, (i, j) => {
     const value = matrix.get(i, j);
+    if (matrix.rgb) return matrix.rgb(i, j);
     if (!Number.isFinite(value)) return maskedRgb();
     if (matrix.isWeight) return weightRgb(value);
     return signedRgb(clamp(value / scale, -1, 1));

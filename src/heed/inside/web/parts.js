@@ -2,6 +2,9 @@
 
 import { css, inkOn } from "heed/colour.js";
 import { el, word } from "heed/dom.js";
+import { Matrix, matrixView } from "heed/matrix.js";
+
+const MOST_CELLS = 6400; // of a table with its numbers; larger ones are pictures
 
 export const number = (value, digits = 3) => {
   if (value === 0) return "0";
@@ -36,6 +39,7 @@ export function formula(text) {
 
 // A table of coloured numbers with words at its sides; cell(i, j) -> {rgb, text, title, mark}.
 export function heatTable({ rows, columns, cell, corner = "", label, onCell, wide = false, chosen }) {
+  if (rows.length * columns.length > MOST_CELLS) return heatPicture(rows, columns, cell, label);
   const head = el("tr", {}, el("th", { class: "corner" }, corner));
   columns.forEach((text) => head.append(el("th", { scope: "col", class: "down" }, word(text))));
   const body = el("tbody");
@@ -63,6 +67,18 @@ export function heatTable({ rows, columns, cell, corner = "", label, onCell, wid
     });
   }
   return el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, table);
+}
+
+// The same of many numbers: a picture, with the number that is pointed at below it.
+function heatPicture(rows, columns, cell, label) {
+  const says = el("p", { class: "status", role: "status" }, `${columns.length} columns: point at a cell to read it.`);
+  const labels = rows.map((text) => (text instanceof Node ? text.textContent : text));
+  const matrix = new Matrix(label, labels, columns.length, () => 0, { rgb: (i, j) => cell(i, j).rgb });
+  const view = matrixView(matrix, (i, j) => {
+    view.light({ cell: [i, j] });
+    says.textContent = cell(i, j).title;
+  });
+  return el("div", {}, view.node, says);
 }
 
 export function bar(share, colour = "var(--accent)") {
