@@ -3,8 +3,8 @@
     python bench/inside.py [page.html]
 
 Writes the page, opens it in a headless Chromium (Debian's `chromium`; `pip install playwright`), and prints its size,
-the time to its first paint, and what each kind of interaction takes until the next frame: wall time, and CPU time of the
-page's thread, which other programs on the machine do not change.
+the time to its first paint, and what each kind of interaction takes until the next frame: wall time, and CPU time of
+the page's thread, which other programs on the machine do not change.
 """
 
 import sys

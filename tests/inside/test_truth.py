@@ -10,9 +10,10 @@ import torch
 
 from heed.data.batch import batch_of_ids
 from heed.decode.penalty import length_penalty
-from heed.inside.inspection import TOP_WORDS, Inspection
+from heed.inside.inspection import AXES, TOP_WORDS, Inspection
 from heed.inside.observe import KINDS
-from heed.inside.walk import SUBLAYER
+from heed.inside.roles import ROLES
+from heed.inside.walk import SUBLAYER, record
 from heed.model.transformer import Transformer
 from heed.translator import Translator
 from tests.inside.conftest import TEXT
@@ -197,6 +198,37 @@ def test_json_and_npz_hold_what_there_is(inspection: Inspection, tmp_path) -> No
         assert json.loads(archive["summary"].tobytes()) == {k: v for k, v in told.items() if k != "arrays"}
         for name, array in inspection.arrays().items():
             np.testing.assert_array_equal(archive[name], array)
+
+
+def test_every_dimension_has_a_name_and_its_size(inspection: Inspection) -> None:
+    n_source, n_target = len(inspection.source.ids), len(inspection.target.ids)
+    sizes = {
+        "layer": 2,
+        "head": 2,
+        "after layer": 3,
+        "source piece": n_source,
+        "source word": len(inspection.source.words) - 1,
+        "target piece": n_target,
+        "target input": len(inspection.target.input_labels),
+    }
+    named = {name: array for name, array in inspection.arrays().items() if not name.startswith("walk.")}
+    assert named.keys() == AXES.keys()
+    for name, axes in AXES.items():
+        roles = len(ROLES[name.rpartition(".")[2]]) if "role" in axes else 0  # type: ignore[index]
+        assert named[name].shape == tuple(sizes.get(axis, roles) for axis in axes), name
+
+
+@pytest.mark.parametrize("text", ["fox", "x"])
+def test_one_word_can_be_inspected(translator: Translator, text: str) -> None:
+    found = translator.inspect(text, beam=1)
+    assert found.source.word_labels == [text, "</s>"] and found.occlusion.change.shape[0] == 1
+
+
+@pytest.mark.parametrize("target", [[], [5]])
+def test_an_empty_translation_can_be_walked(inspection: Inspection, target: list[int]) -> None:
+    walk = record(inspection.model, [7], target)
+    assert walk["logits"].shape == (len(target) + 1, inspection.model.vocab_size)
+    assert walk["decoder.0.self.weights"].shape == (2, len(target) + 1, len(target) + 1)
 
 
 def test_learned_positions_can_be_walked(tokenizer) -> None:

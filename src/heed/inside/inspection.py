@@ -25,6 +25,21 @@ from heed.text.normalize import SPACE_MARK, normalize
 from heed.translation import Translation, checked
 
 FORMAT = "heed inspection 1"
+# What the dimensions of each array are; the labels of pieces and words are those of `source` and `target`.
+AXES: dict[str, tuple[str, ...]] = {
+    "attention.encoder": ("layer", "head", "source piece", "source piece"),
+    "attention.decoder": ("layer", "head", "target piece", "target input"),
+    "attention.cross": ("layer", "head", "target piece", "source piece"),
+    **{
+        f"heads_off.{what}.{kind}": ("layer", "head", "target piece")
+        for what in ("change", "first_choice")
+        for kind in KINDS
+    },
+    **{f"roles.share.{kind}": ("layer", "head", "role") for kind in KINDS},
+    **{f"roles.chance.{kind}": ("role",) for kind in KINDS},
+    **{f"occlusion.{what}": ("source word", "target piece") for what in ("change", "first_choice")},
+    **{f"lens.{what}": ("after layer", "target piece") for what in ("rank", "probability", "first_choice")},
+}
 TOP_WORDS = 10  # of the next-word distribution at each step
 _STOPS = (".", "!", "?", "。", "！", "？", "۔", "।", "…", ",", ";", ":")
 
@@ -123,6 +138,7 @@ class Inspection:
                 for t, ids in enumerate(self.top_ids)
             ],
             "pieces": self._pieces(),
+            "axes": AXES,
         }
 
     def _pieces(self) -> dict[str, str]:

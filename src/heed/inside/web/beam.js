@@ -70,7 +70,7 @@ export function beamView(it) {
       toggle("show what was dropped", Boolean(state.pruned), (on) => change({ pruned: Number(on) })),
     ),
     el("h2", {}, "Tree"),
-    chart(it, treeLayout(nodes, shownNodes), shownNodes, winner, pick, charts, "tree of hypotheses"),
+    chart(it, treeLayout(nodes, shownNodes, winner), shownNodes, winner, pick, charts, "tree of hypotheses"),
     panel,
     el("h2", {}, "Ranks"),
     about(
@@ -88,24 +88,30 @@ export function beamView(it) {
 
 // --- where nodes stand -----------------------------------------------------------------------------------------
 
-function treeLayout(nodes, isShown) {
+// A hypothesis is a row: the steps from where it branched off to where it ended. Rows that do not meet are shared, so
+// that the tree stays low.
+function treeLayout(nodes, isShown, winner) {
   const children = nodes.map(() => []);
   const roots = [];
   nodes.forEach((node, i) => isShown[i] && (node.parent < 0 ? roots : children[node.parent]).push(i));
+  for (const list of [roots, ...children]) list.sort((a, b) => winner.has(b) - winner.has(a) || a - b);
   const y = new Array(nodes.length).fill(0);
-  let leaf = 0;
-  // A stack of its own: a translation may have hundreds of steps.
-  const order = [];
-  const stack = [...roots].reverse();
-  while (stack.length) {
-    const i = stack.pop();
-    order.push(i);
-    stack.push(...[...children[i]].reverse());
+  const taken = []; // of each row: stretches of steps
+  const waiting = roots.map((i) => [i, -1]).reverse();
+  while (waiting.length) {
+    const [first, above] = waiting.pop();
+    const line = [first];
+    while (children[line.at(-1)].length) line.push(children[line.at(-1)][0]);
+    const [begin, end] = [nodes[first].step, nodes[line.at(-1)].step];
+    let row = above + 1;
+    while (taken[row]?.some(([from, to]) => begin <= to && from <= end)) row++;
+    (taken[row] ??= []).push([begin, end]);
+    for (const i of line) {
+      y[i] = row;
+      waiting.push(...children[i].slice(1).map((child) => [child, row]));
+    }
   }
-  for (const i of order) if (!children[i].length) y[i] = leaf++;
-  // A parent stands at the height of its best child, so that the best hypothesis is a straight line.
-  for (const i of [...order].reverse()) if (children[i].length) y[i] = y[children[i][0]];
-  return { y, height: Math.max(leaf, 1), children, roots };
+  return { y, height: Math.max(taken.length, 1), children, roots };
 }
 
 function rankLayout(nodes, isShown) {

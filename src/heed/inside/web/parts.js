@@ -22,7 +22,12 @@ export const short = (weight) => {
   return text === "1.00" ? "1" : text.replace(/^0/, "");
 };
 
-export const percent = (share) => (share >= 0.1 ? `${(share * 100).toFixed(0)} %` : `${(share * 100).toFixed(1)} %`);
+export const percent = (share) =>
+  share > 0 && share < 0.0005
+    ? "< 0.1 %"
+    : share >= 0.1
+      ? `${(share * 100).toFixed(0)} %`
+      : `${(share * 100).toFixed(1)} %`;
 
 // A paragraph of explanation, with the paper's section.
 export const about = (section, ...text) =>
