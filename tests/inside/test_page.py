@@ -203,7 +203,7 @@ def test_the_slider_ranks_what_was_finished(open_page: Open, one: Inspection, al
     tab.eval_on_selector("#alpha", f"node => {{ node.value = {alpha}; node.dispatchEvent(new Event('input')); }}")
     shown = tab.eval_on_selector_all("#finished tbody tr", "rows => rows.map(row => row.cells[5].textContent)")
     np.testing.assert_allclose([numbers(one)[0] for one in shown], expected, atol=6e-4)
-    assert "only ranks" in tab.inner_text("main") and "does not search again" in tab.inner_text("main")
+    assert "only re-ranks" in tab.inner_text("main") and "does not search again" in tab.inner_text("main")
     assert f"alpha={alpha:g}" in tab.url
 
 
@@ -250,7 +250,7 @@ def test_every_sum_of_the_walk_adds_up(open_page: Open, inspection: Inspection) 
         if tab.is_disabled("[data-key=next]"):
             break
         tab.click("[data-key=next]")
-    assert n_sums == 3 * 6 + 2 * 2 + 1  # three attentions, two feed-forward networks, the logits
+    assert n_sums == 3 * 7 + 2 * 2 + 1  # three attentions, two feed-forward networks, the logits
     for title in ("mask", "softmax", "÷ √d_k", "concatenation", "what goes from the encoder to the decoder", "logits"):
         assert title in stages
 

@@ -14,7 +14,7 @@ const LEVELS = 32; // of opacity
 const EXPLAINED = {
   encoder: [
     "§3.2.3",
-    "Every word of the source attends to every word of the source. A row is the word that looks; its weights sum to 1.",
+    "Every word of the source attends to every word of the source. Each row is a word that attends; its weights sum to 1.",
   ],
   decoder: [
     "§3.2.3",
@@ -395,7 +395,7 @@ function coverage(it, layer, heads) {
     el("h3", {}, "Coverage of the source"),
     about(
       "",
-      "How much attention each source word got from all steps together, here and now. Little of it can mean that the word was left out – or that another head covers it.",
+      "How much attention each source word got from all steps together, in the heads shown. A low value can mean that the word was not translated, or that another head covers it.",
     ),
     list,
   );

@@ -258,9 +258,9 @@ function finished(it) {
     );
     const isSame = order[0].node === beam.best.at(-1);
     says.textContent =
-      `The search ran with α = ${number(beam.alpha, 2)}. The slider only ranks the ${order.length} hypotheses it finished ` +
-      "anew; it does not search again, and another α can also end a search sooner or later. " +
-      (isSame ? "The first is the translation." : "The first would be another one than the translation.");
+      `The search ran with α = ${number(beam.alpha, 2)}. The slider only re-ranks the ${order.length} hypotheses that it ` +
+      "finished; it does not search again, and a search with another α may also stop sooner or later. " +
+      (isSame ? "The translation comes first." : "With this α, another hypothesis would come first.");
   };
   slider.value = String(state.alpha >= 0 ? state.alpha : beam.alpha);
   slider.addEventListener("input", () => {

@@ -92,6 +92,7 @@ export function headsView(it) {
 
 function tokens(it, kind, layer, head) {
   const change = it.array(`heads_off.change.${kind}`).sub(layer, head);
+  const role = it.role(kind, layer, head);
   const chosen = it.array(`heads_off.first_choice.${kind}`).sub(layer, head);
   const own = it.array("lens.first_choice").sub(it.model.decoder_layers);
   const rows = it.target.labels.map((text, t) => {
@@ -109,7 +110,7 @@ function tokens(it, kind, layer, head) {
   return el(
     "section",
     {},
-    el("h2", {}, `${KIND_NAMES[kind]}, layer ${layer + 1}, head ${head + 1} off`),
+    el("h2", {}, `${KIND_NAMES[kind]}, layer ${layer + 1}, head ${head + 1} off${role ? ` – ${role}` : ""}`),
     about(
       "",
       "Word by word, after the same beginning. An arrow names the word that would be the most probable one instead.",

@@ -303,7 +303,7 @@ function attention(walk, stack, sublayer, add) {
     "k",
     "keys",
     (isCross
-      ? "The keys come from the encoder's output – this is where it enters the decoder, in every layer anew. "
+      ? "The keys come from the encoder's output – this is where it enters the decoder, separately in every layer. "
       : "") + `What each position offers to be found by: ${dk} numbers for head ${head}.`,
   );
   projection(
@@ -335,7 +335,7 @@ function attention(walk, stack, sublayer, add) {
     "scores: Q Kᵀ",
     "§3.2.1, equation (1)",
     "score[i, j] = q_i · k_j",
-    "How well the query of one position fits the key of another: the sum of the products of their numbers. Many like signs give a high score.",
+    "How well the query of one position matches the key of another: their dot product. It is high where both have large numbers of the same sign.",
     () => ({
       matrices: [
         matrix("Q", own, q(), { from: `${id}.q` }),
@@ -355,7 +355,7 @@ function attention(walk, stack, sublayer, add) {
     "÷ √d_k",
     "§3.2.1",
     "Q Kᵀ / √d_k",
-    `Sums of ${dk} products are large, and a softmax of large numbers is all or nothing, with no slope to learn from. So they are divided by √${dk} = ${four(root)}.`,
+    `Sums of ${dk} products grow large, and a softmax of large scores saturates: one weight near 1, gradients near 0. So they are divided by √${dk} = ${four(root)}.`,
     () => ({
       matrices: [square("Q Kᵀ", (i, j) => scores().at(i, j), { from: `${id}.scores` }), square("Q Kᵀ / √d_k", scaled)],
       result: 1,
@@ -376,7 +376,7 @@ function attention(walk, stack, sublayer, add) {
     "§3.2.3",
     isMasked ? "score[i, j] = −∞ for every j > i" : "nothing is masked",
     isMasked
-      ? "Why the mask? In training, all positions are computed at once, and the answer stands in the input, one place to the right. Without the mask each position would read the very word it must predict. When translating, later words do not exist yet. So the score of every later position is −∞, and its weight exactly 0."
+      ? "Why the mask? In training, all positions are computed at once, and the decoder's input contains the answer, one position to the right. Without the mask each position would read the very word it must predict. When translating, later words do not exist yet. So the score of every later position is −∞, and its weight exactly 0."
       : "Every position may attend to every other: this is one sentence without padding. In a batch, the padding behind short sentences is masked; in the decoder's self-attention, what comes later is.",
     () => ({
       matrices: [square("Q Kᵀ / √d_k", scaled, { from: `${id}.scaled` }), square("masked", masked)],
@@ -427,7 +427,7 @@ function attention(walk, stack, sublayer, add) {
     "× V",
     "§3.2.1",
     "head = weights · V",
-    "What a position takes home: the values of all positions, each times its weight.",
+    "What a position receives: the sum of all positions' values, each times its weight.",
     () => {
       const weights = walk.attention(stack, sublayer);
       const v = walk.headOf(stack, sublayer, "v");
@@ -460,17 +460,17 @@ function attention(walk, stack, sublayer, add) {
     `The ${h} heads' results side by side: ${h} × ${dv} = ${h * dv} numbers for each position.`,
     () => {
       const all = walk.concat(stack, sublayer);
+      const values = walk.stored(stack, `${sublayer}.v`);
+      const weights = it.array(`attention.${isCross ? "cross" : stack}`).sub(walk.layer[stack]);
       return {
         matrices: [matrix("Concat", own, all)],
         result: 0,
-        explain: (i, j) => ({
-          uses: [],
-          sum: [
-            sentence(
-              `column ${j + 1} is number ${(j % dv) + 1} of head ${Math.floor(j / dv) + 1}: ${four(all.at(i, j))}`,
-            ),
-          ],
-        }),
+        explain: (i, j) => {
+          const [k, c] = [Math.floor(j / dv), j % dv];
+          const column = keys.map((_, other) => values.at(k, other, c));
+          const sum = dot(`head ${k + 1}[${i + 1}, ${c + 1}] = its weights · V`, weights.sub(k, i).data, column);
+          return { uses: [], sum: [sentence(`column ${j + 1} is number ${c + 1} of head ${k + 1}`), ...sum] };
+        },
       };
     },
   );
@@ -533,7 +533,7 @@ function norm(walk, stack, sublayer, group, add) {
     "layer norm (before the sub-layer)",
     "§5.4; this model is pre-norm",
     "LayerNorm(x)",
-    "The paper puts the norm after each sub-layer. This model has it before: x goes around the sub-layer unchanged, and what the sub-layer reads has mean 0 and variance 1, then a learnt scale γ and shift β.",
+    "The paper puts the norm after each sub-layer. This model has it before: x bypasses the sub-layer unchanged, and the sub-layer reads x normalised to mean 0 and variance 1, scaled by a learnt γ and shifted by a learnt β.",
     () => {
       const x = walk.stream(stack, sublayer);
       const parameters = walk.weights(stack, `${sublayer}.norm`);
@@ -566,8 +566,8 @@ function residual(walk, stack, sublayer, group, rows, add) {
     "§3.1",
     isPre ? "x + Sublayer(LayerNorm(x))" : "LayerNorm(x + Sublayer(x))",
     isPre
-      ? "What the sub-layer made is added to what went around it."
-      : "What the sub-layer made is added to what it was given; then each position's numbers are brought to mean 0 and variance 1, with a learnt scale γ and shift β.",
+      ? "The sub-layer's output is added to x, which bypassed it (the residual connection)."
+      : "The sub-layer's output is added to its input (the residual connection); then each position's numbers are normalised to mean 0 and variance 1, scaled by a learnt γ and shifted by a learnt β.",
     () => {
       const x = walk.stream(stack, sublayer);
       const out = walk.stored(stack, `${sublayer}.out`);
@@ -677,19 +677,42 @@ function bridge(walk, add) {
     "§3.1, §3.2.3",
     "encoder output: one vector for each source piece",
     `${it.source.labels.length} vectors of ${it.model.d_model} numbers, one for each piece of the source, after the last layer${walk.isPre ? " and its final norm" : ""}: that is all that goes from the encoder to the decoder. Each decoder layer makes its own keys and values of them, and its own queries of what has been written so far.`,
-    () => ({
-      matrices: [matrix("encoder output", it.source.labels, it.array("walk.encoder.out"))],
-      result: 0,
-      explain: (i, j) => ({
-        uses: [],
-        sum: [
-          sentence(
-            `number ${j + 1} of “${it.source.labels[i]}”: ${four(it.array("walk.encoder.out").at(i, j))}, after layer ${it.model.encoder_layers}`,
-          ),
-        ],
-      }),
-    }),
+    () => lastVectors(walk, "encoder", "encoder output"),
   );
+}
+
+// What leaves a stack: the norm that ends its last layer, or with pre-norm the stack itself.
+function lastVectors(walk, stack, name) {
+  const { it, isPre } = walk;
+  const rows = walk.labels(stack);
+  const out = it.array(`walk.${stack}.out`);
+  const last = it.model[`${stack}_layers`] - 1;
+  const made = matrix(name, rows, out);
+  if (!it.walk.layers[stack].includes(last)) {
+    const sum = (i, j) => [
+      sentence(`after layer ${last + 1}, whose numbers this file does not hold: ${four(out.at(i, j))}`),
+    ];
+    return { matrices: [made], result: 0, explain: (i, j) => ({ uses: [], sum: sum(i, j) }) };
+  }
+  const end = new Walk(it, { ...walk.layer, [stack]: last }, walk.head, isPre);
+  const z = end.sum(stack, "ff");
+  const parameters = isPre ? it.array(`weights.${stack}.norm`) : end.weights(stack, "ff.norm");
+  return {
+    matrices: [matrix(`z, from layer ${last + 1}`, rows, z), made],
+    result: 1,
+    explain: (i, j) => ({
+      uses: [{ row: i }],
+      sum: normSum(
+        `y[${i + 1}, ${j + 1}]`,
+        Array.from(z.sub(i).data),
+        j,
+        parameters.at(0, j),
+        parameters.at(1, j),
+        EPSILON,
+        out.at(i, j),
+      ),
+    }),
+  };
 }
 
 function ending(walk, add) {
@@ -711,14 +734,7 @@ function ending(walk, add) {
     "§3.1",
     "one vector for each position",
     `After layer ${it.model.decoder_layers}${walk.isPre ? " and the final norm" : ""}: one vector for each position of the translation, from which the piece at that position is predicted.`,
-    () => ({
-      matrices: [matrix("h", rows, hidden())],
-      result: 0,
-      explain: (i, j) => ({
-        uses: [],
-        sum: [sentence(`number ${j + 1} at position ${i + 1}: ${four(hidden().at(i, j))}`)],
-      }),
-    }),
+    () => lastVectors(walk, "decoder", "h"),
   );
   add(
     "output.logits",
@@ -726,7 +742,7 @@ function ending(walk, add) {
     "logits",
     "§3.4",
     "logit[t, piece] = h_t · E[piece]",
-    `A score for each of the ${it.model.vocabulary} pieces of the vocabulary: the sum of the products with its row of the embedding matrix, the same that began it all, without √d_model. Shown are the ${width} highest of each position.`,
+    `A score for each of the ${it.model.vocabulary} pieces of the vocabulary: the dot product with its row of the embedding matrix, the same matrix as at the input, but without √d_model. Shown are the ${width} highest of each position.`,
     () => ({
       matrices: [
         matrix("h", rows, hidden(), { from: "output.hidden" }),

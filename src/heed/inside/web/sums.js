@@ -101,7 +101,8 @@ export function softmaxSum(name, scores, j, labels, weight) {
   ];
 }
 
-export function normSum(name, values, j, gamma, beta, epsilon) {
+// `model`: the same number as the model computed it.
+export function normSum(name, values, j, gamma, beta, epsilon, model) {
   const mean = values.reduce((sum, one) => sum + one, 0) / values.length;
   const variance = values.reduce((sum, one) => sum + (one - mean) ** 2, 0) / values.length;
   const deviation = Math.sqrt(variance + epsilon);
@@ -123,6 +124,9 @@ export function normSum(name, values, j, gamma, beta, epsilon) {
       { class: "sum total", "data-total": value },
       `= (${SIGNED(values[j])} − (${SIGNED(mean)})) / ${SIGNED(deviation)} × ${SIGNED(gamma)} + (${SIGNED(beta)}) = `,
       el("b", {}, SIGNED(value)),
+      model === undefined
+        ? ""
+        : el("span", { class: "model", "data-model": model }, ` the model's own: ${SIGNED(model)}`),
     ),
   ];
 }
