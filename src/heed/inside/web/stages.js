@@ -398,7 +398,7 @@ function attention(walk, stack, sublayer, add) {
     group,
     "softmax",
     "§3.2.1",
-    "weight[i, j] = e^score[i, j] / Σ_k e^score[i, k]",
+    "weight[i, j] = exp(score[i, j]) / Σ_k exp(score[i, k])",
     "Each row becomes weights that sum to 1. This is the picture of the attention view: what each head looks at.",
     () => {
       const weights = walk.attention(stack, sublayer);
