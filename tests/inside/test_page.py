@@ -65,9 +65,12 @@ def test_a_broken_link_shows_something(open_page: Open, one: Inspection, broken:
     assert len(open_page(one, broken).inner_text("main")) > 100
 
 
+@pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("view", VIEWS)
-def test_every_control_is_reached_by_tab_and_is_seen_to_be(open_page: Open, one: Inspection, view: str) -> None:
-    tab = open_page(one, f"view={view}")
+def test_every_control_is_reached_by_tab_and_is_seen_to_be(
+    open_page: Open, one: Inspection, view: str, width: int
+) -> None:
+    tab = open_page(one, f"view={view}", width=width)
     focusable = "main :is(button, input, select, [tabindex]):not([tabindex='-1']):not(:disabled)"
     # Of radio buttons, the chosen one stands for the group.
     expected = tab.evaluate(
