@@ -18,6 +18,7 @@ from heed.inside.observe import KINDS
 LIMIT_BYTES = 5_000_000  # of a whole page, unless attention alone is larger
 _BASE64 = 4 / 3
 _OTHER_BYTES = 450_000  # for the page's own code and the JSON
+_LAYERS_SHARE = 0.5  # of the room that is left, for layers' numbers; weights get the rest
 _WORDS_TRACED = 5  # of each step: those whose logit can be added up
 _SUBLAYERS = {"encoder": ("self",), "decoder": ("self", "cross")}
 
@@ -76,8 +77,8 @@ def document(inspection: Inspection, limit: int = LIMIT_BYTES) -> Document:
     packing.add("lens.first_choice", inspection.lens.first_choice, "int32")
     _add_ends(packing, inspection)
     left = (limit - _OTHER_BYTES) / _BASE64 - len(zlib.compress(packing.data(), 1))
-    layers, left = _add_layers(packing, inspection, left)
-    columns = _add_weights(packing, inspection, layers, left)
+    layers, used = _add_layers(packing, inspection, left * _LAYERS_SHARE)
+    columns = _add_weights(packing, inspection, layers, left - used)
     summary = inspection.summary()
     summary["arrays"] = packing.index
     summary["walk"] = {"layers": layers, "columns": columns, "precision": "float16", "attention": precision}
@@ -113,27 +114,28 @@ def _stored(inspection: Inspection, stack: str, layer: int) -> dict[str, NDArray
     return found
 
 
-def _add_layers(packing: _Packing, inspection: Inspection, left: float) -> tuple[dict[str, list[int]], float]:
-    """Add the layers that fit, from both ends of each stack inwards, and return which."""
+def _add_layers(packing: _Packing, inspection: Inspection, room: float) -> tuple[dict[str, list[int]], float]:
+    """Add the layers that fit, from both ends of each stack inwards; return which, and the bytes they take."""
+    used = 0.0
     n_encoder, n_decoder = len(inspection.attention["encoder"]), len(inspection.attention["decoder"])
-    order = [("encoder", layer) for layer in _from_the_ends(n_encoder)]
-    order += [("decoder", layer) for layer in _from_the_ends(n_decoder)]
-    order.sort(key=lambda one: _from_the_ends(n_encoder if one[0] == "encoder" else n_decoder).index(one[1]))
+    # In turns; the encoder begins with its first layer, the decoder with its last, which leads to the output.
+    order = [(place, "encoder", layer) for place, layer in enumerate(_from_the_ends(n_encoder))]
+    order += [(place, "decoder", n_decoder - 1 - layer) for place, layer in enumerate(_from_the_ends(n_decoder))]
     chosen: dict[str, list[int]] = {"encoder": [], "decoder": []}
-    for stack, layer in order:
+    for _, stack, layer in sorted(order, key=lambda one: one[0]):
         arrays = {name: array.astype(np.float16) for name, array in _stored(inspection, stack, layer).items()}
         size = len(zlib.compress(b"".join(array.tobytes() for array in arrays.values()), 1))
-        if size > left and any(chosen.values()) and chosen[stack]:
+        if used + size > room and chosen[stack]:  # one of each stack in any case
             continue
         for name, array in arrays.items():
             packing.add(name, array, "float16")
         chosen[stack].append(layer)
-        left -= size
+        used += size
     if inspection.model.config.norm == "pre":
         for stack in ("encoder", "decoder"):
             norm: Any = getattr(inspection.model, f"{stack}_norm")
             packing.add(f"weights.{stack}.norm", np.stack([_numpy(norm.weight), _numpy(norm.bias)]), "float16")
-    return {stack: sorted(layers) for stack, layers in chosen.items()}, left
+    return {stack: sorted(layers) for stack, layers in chosen.items()}, used
 
 
 def _from_the_ends(n: int) -> list[int]:
@@ -158,7 +160,7 @@ def _add_weights(
         per_layer += attentions * config.d_model * config.h * config.value_size
         per_layer += 2 * config.d_model * config.d_ff
         floats += len(numbers) * per_layer
-    share = min(1.0, left * 0.97 / (2 * floats)) if floats else 1.0
+    share = min(1.0, max(left, 0) * 0.97 / (2 * floats))
     columns = {name: int(size * share) for name, size in sizes.items()}
     for stack, numbers in layers.items():
         for layer in numbers:
