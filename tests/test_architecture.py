@@ -2,8 +2,8 @@
 
 errors | vocabulary | wording | bar | allocator | processor | threads < lock < durable | cache
        < config | kernels | options < settings < text | model | evaluate | demo < parsing
-       < data | datasets | decode | translation < doctor < checkpoint < run < export < engines < translator
-       < inspect | training < serve | paper | bench < cli
+       < data | datasets | decode | translation < doctor < checkpoint < run < export < engines < inside
+       < translator < inspect | training < serve | paper | bench < cli
 """
 
 import ast
@@ -33,6 +33,7 @@ ORDER = [
     ["run"],
     ["export"],
     ["engines"],
+    ["inside"],
     ["translator"],
     ["inspect", "training"],
     ["serve", "paper", "bench"],
@@ -162,6 +163,8 @@ def test_only_the_command_exits() -> None:
 
 # The front door exports it; other software takes nothing else; and it alone has attention to show.
 KNOW_THE_TRANSFORMER = {"__init__.py", "export/ctranslate2.py", "export/huggingface.py", "engines/pytorch.py"}
+KNOW_THE_TRANSFORMER |= {f"inside/{name}.py" for name in ("forced", "heads", "inspection", "lens", "occlusion")}
+KNOW_THE_TRANSFORMER |= {f"inside/{name}.py" for name in ("roles", "walk")}
 
 
 def mentions(file: Path, name: str, called: bool) -> list[int]:

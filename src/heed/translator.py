@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from heed.config import DecodeConfig
     from heed.engines.pytorch import PyTorchEngine
+    from heed.inside.inspection import Inspection
     from heed.model.interface import SequenceModel
 
 
@@ -184,6 +185,45 @@ class Translator:
                     "leave it out or split it"
                 )
         return self._pytorch().score(ids)
+
+    def inspect(
+        self,
+        text: str,
+        *,
+        beam: int | None = None,
+        alpha: float | None = None,
+        sample: Sequence[tuple[str, str]] = (),
+        sample_name: str = "the pairs given",
+        name: str = "the model",
+        progress: Callable[[int, int], None] | None = None,
+    ) -> "Inspection":
+        """Translate one sentence, and return all that the model computed for it.
+
+        Args:
+            beam: hypotheses kept. Left out: the run's `decode.beam`.
+            alpha: length penalty. Left out: the run's `decode.alpha`.
+            sample: pairs of sentences and translations to measure on what each head does; none: not measured.
+            sample_name: where they are from, for the page.
+            name: of the model, for the page.
+            progress: called with how many sentences are computed and how many there are to compute.
+
+        Raises:
+            DecodeError: a blank text, one longer than the model's limit, several models, or one without heads.
+            TypeError: an argument that is not what it should be.
+        """
+        from heed.inside.inspection import inspect_text
+
+        (text,) = texts_of([text], "text")
+        return inspect_text(
+            self._pytorch(),
+            text,
+            beam=None if beam is None else whole_number(beam, "beam"),
+            alpha=None if alpha is None else real_number(alpha, "alpha"),
+            sample=sample,
+            sample_name=sample_name,
+            name=name,
+            progress=progress or (lambda done, total: None),
+        )
 
 
 def _counting(numbers: list[int], n_texts: int, progress: Callable[[int, int], None]) -> Callable[[list[int]], None]:

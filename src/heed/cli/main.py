@@ -20,6 +20,7 @@ from heed.cli import (
     doctor,
     evaluate,
     export,
+    inspect,
     plot,
     prepare,
     runs,
@@ -42,6 +43,7 @@ COMMANDS = {
     "translate": translate,
     "evaluate": evaluate,
     "score": score,
+    "inspect": inspect,
     "export": export,
     "runs": runs,
     "plot": plot,
@@ -54,6 +56,7 @@ GROUPS = {
     "first steps": ["demo", "train", "translate"],
     "preparing and training": ["data", "doctor", "split", "prepare", "runs", "plot", "check-resume"],
     "measuring": ["evaluate", "score", "bench"],
+    "looking inside": ["inspect"],
     "other": ["export"],
 }
 

@@ -196,6 +196,11 @@ class Tokenizer:
         pieces: list[str] = self._processor.id_to_piece(list(ids))
         return pieces
 
+    def ids(self, pieces: Sequence[str]) -> list[int]:
+        """The ids of pieces of this vocabulary: what `pieces` takes."""
+        ids: list[int] = self._processor.piece_to_id(list(pieces))
+        return ids
+
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Yield number and value of each field of a protocol-buffer message; a sub-message is bytes."""

@@ -1,0 +1,264 @@
+"""Everything there is to see of one sentence, as one value."""
+
+import io
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heed.engines.pytorch import PyTorchEngine
+from heed.errors import DecodeError
+from heed.inside.beam import BeamTree, beam_tree
+from heed.inside.heads import HeadsOff, switch_off_heads
+from heed.inside.lens import Lens, lens
+from heed.inside.observe import KINDS, Kind
+from heed.inside.occlusion import Occlusion, leave_words_out
+from heed.inside.roles import ROLES, Roles, Sample, measure_roles
+from heed.inside.walk import Arrays, attention_of, record
+from heed.inside.words import Side, side_of
+from heed.model.transformer import Transformer
+from heed.options import SearchOptions
+from heed.text.normalize import SPACE_MARK, normalize
+from heed.translation import Translation, checked
+
+FORMAT = "heed inspection 1"
+# What the dimensions of each array are; the labels of pieces and words are those of `source` and `target`.
+AXES: dict[str, tuple[str, ...]] = {
+    "attention.encoder": ("layer", "head", "source piece", "source piece"),
+    "attention.decoder": ("layer", "head", "target piece", "target input"),
+    "attention.cross": ("layer", "head", "target piece", "source piece"),
+    **{
+        f"heads_off.{what}.{kind}": ("layer", "head", "target piece")
+        for what in ("change", "first_choice")
+        for kind in KINDS
+    },
+    **{f"roles.share.{kind}": ("layer", "head", "role") for kind in KINDS},
+    **{f"roles.chance.{kind}": ("role",) for kind in KINDS},
+    **{f"occlusion.{what}": ("source word", "target piece") for what in ("change", "first_choice")},
+    **{f"lens.{what}": ("after layer", "target piece") for what in ("rank", "probability", "first_choice")},
+}
+TOP_WORDS = 10  # of the next-word distribution at each step
+_STOPS = (".", "!", "?", "。", "！", "？", "۔", "।", "…", ",", ";", ":")
+
+
+@dataclass(frozen=True, eq=False)
+class Inspection:
+    """What a model computed for one sentence, its translation, and what was measured about both.
+
+    Attention weights are those of the formula (`model/attention.py`); a fused kernel's differ in the last bits.
+    """
+
+    model: Transformer = field(repr=False)
+    name: str  # of the model
+    translation: Translation
+    source: Side
+    target: Side
+    alpha: float
+    attention: dict[Kind, NDArray[np.float32]] = field(repr=False)  # layers × heads × rows × columns
+    walk: Arrays = field(repr=False)  # `walk.record` lists the names
+    beam: BeamTree = field(repr=False)
+    heads_off: HeadsOff = field(repr=False)
+    occlusion: Occlusion = field(repr=False)
+    lens: Lens = field(repr=False)
+    roles: Roles | None = field(repr=False)  # None: there was no sample
+    top_ids: NDArray[np.int64] = field(repr=False)  # T × TOP_WORDS: the most probable next tokens
+    piece: Callable[[int], str] = field(repr=False)  # of an id
+
+    @property
+    def log_partition(self) -> NDArray[np.float64]:
+        """log Σ exp(logit) of each step: log-probability = logit − this."""
+        logits = self.walk["logits"].astype(np.float64)
+        most = logits.max(-1)
+        total: NDArray[np.float64] = most + np.log(np.exp(logits - most[:, None]).sum(-1))
+        return total
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return all arrays by name: attention.encoder, walk.encoder.0.self.q, occlusion.change and so on."""
+        found: dict[str, NDArray[Any]] = {f"attention.{kind}": self.attention[kind] for kind in KINDS}
+        found |= {f"walk.{name}": array for name, array in self.walk.items()}
+        for kind in KINDS:
+            found[f"heads_off.change.{kind}"] = self.heads_off.change[kind]
+            found[f"heads_off.first_choice.{kind}"] = self.heads_off.first_choice[kind]
+            if self.roles is not None:
+                found[f"roles.share.{kind}"] = self.roles.share[kind]
+                found[f"roles.chance.{kind}"] = self.roles.chance[kind]
+        found |= {"occlusion.change": self.occlusion.change, "occlusion.first_choice": self.occlusion.first_choice}
+        found |= {f"lens.{name}": array for name, array in asdict(self.lens).items()}
+        return found
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything but the arrays, as JSON can hold it."""
+        config = self.model.config
+        partition = self.log_partition
+        logits = self.walk["logits"]
+        return {
+            "format": FORMAT,
+            "model": {
+                **asdict(config),
+                "name": self.name,
+                "d_k": config.key_size,
+                "d_v": config.value_size,
+                "vocabulary": self.model.vocabulary.size,
+                "parameters": sum(one.numel() for one in self.model.parameters()),
+            },
+            "source": asdict(self.source),
+            "target": {**asdict(self.target), "input_labels": self.target.input_labels},
+            "translation": {
+                "text": self.translation.text,
+                "score": self.translation.score,
+                "log_probability": self.translation.log_probability,
+                "log_probabilities": list(self.translation.log_probabilities),
+                "finished": self.translation.finished,
+            },
+            "beam": asdict(self.beam),
+            "roles": None
+            if self.roles is None
+            else {
+                "roles": ROLES,
+                "names": {
+                    kind: [
+                        [self.roles.name(kind, layer, head) for head in range(config.h)]
+                        for layer in range(len(self.attention[kind]))
+                    ]
+                    for kind in KINDS
+                },
+                "pairs": self.roles.n_pairs,
+                "sample": self.roles.sample,
+            },
+            "next_words": [
+                {
+                    "log_partition": float(partition[t]),
+                    "pieces": [self.piece(int(one)) for one in ids],
+                    "ids": ids.tolist(),
+                    "logits": [float(logits[t, one]) for one in ids],
+                }
+                for t, ids in enumerate(self.top_ids)
+            ],
+            "pieces": self._pieces(),
+            "axes": AXES,
+        }
+
+    def _pieces(self) -> dict[str, str]:
+        """Return the pieces of all ids that arrays name."""
+        chosen = [self.occlusion.first_choice, self.lens.first_choice, *self.heads_off.first_choice.values()]
+        ids = {int(one) for array in chosen for one in np.unique(array)}
+        return {str(one): self.piece(one) for one in sorted(ids)}
+
+    def to_json(self) -> str:
+        """Return it as JSON, arrays as lists; those of the walk are too many and in `to_npz` only."""
+        arrays = {name: array.tolist() for name, array in self.arrays().items() if not name.startswith("walk.")}
+        return json.dumps({**self.summary(), "arrays": arrays}, ensure_ascii=False)
+
+    def to_npz(self) -> bytes:
+        """Return all arrays as an .npz file; its entry `summary` is the rest as JSON in UTF-8 bytes."""
+        summary = np.frombuffer(json.dumps(self.summary(), ensure_ascii=False).encode(), dtype=np.uint8)
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, allow_pickle=False, **{**self.arrays(), "summary": summary})
+        return buffer.getvalue()
+
+
+def inspect_text(
+    engine: PyTorchEngine,
+    text: str,
+    *,
+    beam: int | None = None,
+    alpha: float | None = None,
+    sample: Sequence[tuple[str, str]] = (),
+    sample_name: str = "the pairs given",
+    name: str = "the model",
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Inspection:
+    """Translate a text, and record and measure all there is to see of it.
+
+    `progress` is called with how many sentences have been computed and how many there are: one for each head that is
+    switched off, each source word that is left out, and each pair of the sample.
+
+    Raises:
+        DecodeError: a blank text, one longer than the model's limit, or a model without heads.
+    """
+    model = _one_transformer(engine)
+    (source,) = engine.tokenizer.encode_ids([text])
+    if not normalize(text):
+        raise DecodeError("the text is blank; give a sentence to inspect")
+    if len(source) > engine.limit:
+        raise DecodeError(
+            f"the text has {len(source):,} pieces, the model's limit is {engine.limit:,} (model.max_length); "
+            "inspect one sentence of it"
+        )
+    options = checked(
+        SearchOptions(
+            beam=engine.decode.beam if beam is None else beam,
+            alpha=engine.decode.alpha if alpha is None else alpha,
+            trace=True,
+        )
+    )
+    (translation,) = engine.translate([normalize(text)], [0], options, lambda done: None)
+    assert translation.trace is not None
+    target = engine.tokenizer.ids(translation.pieces)
+    n_layers: dict[Kind, int] = {
+        "encoder": len(model.encoder),
+        "decoder": len(model.decoder),
+        "cross": len(model.decoder),
+    }
+    h = model.config.h
+    walk = record(model, source, target)
+    sides = side_of(engine.tokenizer, source), side_of(engine.tokenizer, target)
+    pairs = _pairs(engine, sample)
+    tell = _Counter(progress, sum(n_layers.values()) * h + len(sides[0].words) - 1 + len(pairs))
+    roles = None
+    if pairs:
+        pieces = engine.tokenizer.pieces(range(len(engine.tokenizer)))
+        stops = frozenset(i for i, piece in enumerate(pieces) if piece.lstrip(SPACE_MARK) in _STOPS)
+        roles = measure_roles(model, Sample(pairs, sample_name), stops, n_layers, h, tell)
+    return Inspection(
+        model=model,
+        name=name,
+        translation=replace(translation, attention=None),
+        source=sides[0],
+        target=sides[1],
+        alpha=options.alpha,
+        attention=attention_of(walk, n_layers),
+        walk=walk,
+        beam=beam_tree(translation.trace, translation.pieces, translation.finished, options.beam, options.alpha),
+        heads_off=switch_off_heads(model, source, target, n_layers, h, tell),
+        occlusion=leave_words_out(model, source, target, sides[0].words[:-1], tell),
+        lens=lens(model, walk, sides[1].ids),
+        roles=roles,
+        top_ids=np.argsort(-walk["logits"], axis=-1, kind="stable")[:, :TOP_WORDS],
+        piece=lambda one: engine.tokenizer.pieces([one])[0],
+    )
+
+
+def _pairs(engine: PyTorchEngine, sample: Sequence[tuple[str, str]]) -> list[tuple[list[int], list[int]]]:
+    """Return the pairs of a sample as ids: those that the model can read."""
+    sources, targets = (engine.tokenizer.encode_ids([pair[side] for pair in sample]) for side in (0, 1))
+    pairs = zip(sources, targets, strict=True)
+    return [(a, b) for a, b in pairs if 0 < len(a) <= engine.limit and 0 < len(b) <= engine.limit]
+
+
+class _Counter:
+    """Adds up what is done, and tells."""
+
+    def __init__(self, progress: Callable[[int, int], None], total: int) -> None:
+        self._progress, self._done, self._total = progress, 0, total
+
+    def __call__(self, n: int) -> None:
+        self._done += n
+        self._progress(self._done, self._total)
+
+
+def _one_transformer(engine: PyTorchEngine) -> Transformer:
+    model = engine.models[0]
+    if not isinstance(model, Transformer):
+        raise DecodeError(
+            f'a model of model.kind = "{model.config.kind}" has no attention heads to inspect; what can be shown of it '
+            "is its search: translator.translate(..., trace=True)"
+        )
+    if len(engine.models) > 1:
+        raise DecodeError(f"inspect looks into one model, and these are {len(engine.models)}; load one of them")
+    if engine.int8:
+        raise DecodeError("inspect shows the model's own weights, not their 8-bit form; load it without int8")
+    return model

@@ -1,0 +1,93 @@
+// The page: the sentence, its translation, and one view at a time.
+
+import { attentionView } from "heed/attention.js";
+import { beamView } from "heed/beam.js";
+import { Inspection, embedded } from "heed/data.js";
+import { el, replace, word } from "heed/dom.js";
+import { headsView } from "heed/heads.js";
+import { layersView } from "heed/layers.js";
+import { occlusionView } from "heed/occlusion.js";
+import { number } from "heed/parts.js";
+import { change, follow, state } from "heed/state.js";
+import { walkView } from "heed/walk.js";
+
+const VIEWS = {
+  attention: ["Attention", attentionView],
+  beam: ["Beam", beamView],
+  walk: ["Walk", walkView],
+  heads: ["Heads", headsView],
+  occlusion: ["Occlusion", occlusionView],
+  layers: ["Layers", layersView],
+};
+
+// Shows an inspection in `root`. `source`: its summary and bytes; left out, those in the page itself.
+export async function open(root, source) {
+  const inspection = new Inspection(source ?? (await embedded()));
+  const main = el("main", { id: "view", tabindex: -1 });
+  const tabs = el("div", { class: "tabs", role: "tablist", "aria-label": "Views" });
+  for (const [name, [title]] of Object.entries(VIEWS)) {
+    const tab = el("button", { role: "tab", id: `tab-${name}`, "aria-controls": "view", type: "button" }, title);
+    tab.addEventListener("click", () => change({ view: name }));
+    tabs.append(tab);
+  }
+  tabs.addEventListener("keydown", (event) => {
+    const names = Object.keys(VIEWS);
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    change({ view: names[(names.indexOf(state.view) + step + names.length) % names.length] });
+    tabs.querySelector("[aria-selected=true]").focus();
+  });
+  replace(root, header(inspection), tabs, main, footer(inspection));
+
+  const draw = () => {
+    if (!(state.view in VIEWS)) state.view = "attention";
+    for (const tab of tabs.children) {
+      const isChosen = tab.id === `tab-${state.view}`;
+      tab.setAttribute("aria-selected", isChosen);
+      tab.tabIndex = isChosen ? 0 : -1;
+    }
+    main.setAttribute("aria-labelledby", `tab-${state.view}`);
+    const focused = document.activeElement?.dataset?.key;
+    replace(main, VIEWS[state.view][1](inspection));
+    if (focused) main.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  };
+  follow(draw);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  draw();
+  document.documentElement.dataset.ready = "yes";
+}
+
+function header(it) {
+  const { model, translation } = it;
+  return el(
+    "header",
+    {},
+    el("h1", {}, "heed", el("span", {}, " – inside one translation")),
+    el("p", { class: "pair" }, el("span", { class: "tag" }, "source"), word(it.source.text, { class: "sentence" })),
+    el(
+      "p",
+      { class: "pair" },
+      el("span", { class: "tag" }, "translation"),
+      word(translation.text, { class: "sentence" }),
+    ),
+    el(
+      "p",
+      { class: "facts" },
+      `${model.name}: ${model.encoder_layers} + ${model.decoder_layers} layers, ${model.h} heads, `,
+      `d_model ${model.d_model}, d_ff ${model.d_ff}, d_k ${model.d_k}, vocabulary ${model.vocabulary}, `,
+      `${model.norm}-norm. log P = ${number(translation.log_probability)}`,
+      translation.finished ? "" : " (stopped by the length limit: its </s> was never written)",
+    ),
+  );
+}
+
+function footer(it) {
+  return el(
+    "footer",
+    {},
+    `Attention weights are those of the formula, as ${it.walk.attention}; the fused kernels that translate differ in the last bits. `,
+    `Numbers of the walk are stored as ${it.walk.precision}: three digits. Sections are those of “Attention Is All You `,
+    "Need” (Vaswani et al. 2017). Keys: Tab moves between controls, arrow keys within them; the link holds what you see.",
+  );
+}
