@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from heed.config import BOUNDS
 from heed.errors import DecodeError
 from heed.options import SearchOptions
+from heed.text.glossary import Entry
 from heed.text.normalize import normalize
 from heed.text.split import Part, split_to_fit
 from heed.text.tokenizer import Tokenizer
@@ -52,6 +53,9 @@ class Translation:
     source_pieces: list[str] = field(repr=False, hash=False)
     finished: bool = True  # False: the length limit came before the end token
     cuts: tuple[str, ...] = ()  # where a text over the model's limit was cut, for instance ("sentence end",)
+    terms: tuple[Entry, ...] = ()  # the glossary's entries whose source terms are in the text
+    forced: tuple[str, ...] = ()  # target terms and copied spans that are here only because search had to include them
+    missing: tuple[str, ...] = ()  # those that are missing all the same
     # The n best, starting with this one, if more than one was asked for.
     alternatives: tuple["Translation", ...] = field(default=(), repr=False)
     # Of each piece and, if finished, the end token; () if the engine does not return them.
@@ -252,5 +256,8 @@ def _concatenate(parts: list[Translation], cuts: tuple[str, ...]) -> Translation
         [piece for part in parts for piece in part.source_pieces],
         all(part.finished for part in parts),
         cuts,
+        tuple(entry for part in parts for entry in part.terms),
+        tuple(text for part in parts for text in part.forced),
+        tuple(text for part in parts for text in part.missing),
         log_probabilities=tuple(one for part in parts for one in part.log_probabilities),
     )
