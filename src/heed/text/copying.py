@@ -35,7 +35,7 @@ _SPAN = re.compile(
 )
 _MAY_HAVE_SPAN = re.compile(r"[<{%@]|://|www\.")
 _NUMBER = re.compile(r"(?<![^\W_])(?<![0-9][.,])[0-9]+(?:[.,][0-9]+)*")
-_NEIGHBOURS = re.compile(r"[0-9]+(?:[.,'’ ]?[0-9]+)*")
+_NEIGHBOURS = re.compile(r"[0-9]+(?:[.,'’][0-9]+| [0-9]{3}(?![0-9]))*")
 _DIGITS = re.compile(r"[0-9]+")
 _SENTENCE_MARKS = ".,;:!?'’”»*_…"
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
