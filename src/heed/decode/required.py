@@ -130,7 +130,8 @@ class RequiredPhrases:
                     missing, tail = (*missing[:at], *missing[at + 1 :]), tail[follows:]
                     break
             else:
-                tail = tail[1:]
+                firsts = {phrase[0] for phrase in missing}
+                tail = tail[next((i for i in range(1, len(tail)) if tail[i] in firsts), len(tail)) :]
         return missing, tail
 
     def _leaves_room(self, state: _Place, token: int) -> bool:
