@@ -185,6 +185,34 @@ def test_a_term_that_is_there_anyway_is_not_forced(translator):
     assert one.forced == ()
 
 
+def test_all_of_the_n_best_have_the_term_even_if_the_best_has_it_anyway(tokenizer):
+    n_compared = 0
+    for seed in range(10):
+        translator = untrained(tokenizer, seed)
+        (plain,) = translator.translate(["the quick brown fox"], n_best=4)
+        for word in plain.text.split():
+            if all(stands_alone(word, one.text) for one in plain.alternatives):
+                continue
+            (found,) = translator.translate(["the quick brown fox"], n_best=4, glossary={"fox": word})
+            assert len(found.alternatives) == 4
+            assert all(word in one.text and not one.missing for one in found.alternatives)
+            n_compared += 1
+            break
+    assert n_compared
+
+
+def test_the_second_pass_has_what_is_left_of_the_time(translator):
+    engine, asked = translator.engine, []
+    translate = engine.translate
+    engine.translate = lambda texts, numbers, options, on_done: (
+        asked.append(options.seconds) or translate(texts, numbers, options, on_done)
+    )
+    translator.translate(["the fox"], glossary=GLOSSARY, seconds=100.0)
+    first, second = asked
+    assert first == 100.0
+    assert 0 < second < 100.0
+
+
 def test_ensembles_threads_pickles_and_attention(tokenizer):
     translator = untrained(tokenizer, n_models=2)
     texts = [f"the fox {i} dog" for i in range(20)]

@@ -2,10 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from heed.text.glossary import Glossary
+from typing import Any
 
 # Beyond these, in float32 one token has all the probability, or all tokens have the same.
 MIN_TEMPERATURE, MAX_TEMPERATURE = 0.001, 1000.0
@@ -47,7 +44,7 @@ class SearchOptions:
     sampling: Sampling | None = None  # draw at random instead of searching
     prefixes: Sequence[str] | None = None  # the forced beginning of each text's translation
     constraint: Any = None  # a heed.decode.search.Constraint; its `start` is called with the index of a text
-    glossary: "Glossary | None" = None  # terms that the translations must contain
+    glossary: Any = None  # a heed.text.glossary.Glossary: terms that the translations must contain
     copy: bool | None = None  # copy addresses, tags and so on; None: the run's `decode.copy`, where search can do it
     required: Sequence[Sequence[str]] | None = None  # set by `Translator`: what each translation must contain
     attention: bool = False  # also return the attention weights of every head

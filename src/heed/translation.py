@@ -53,13 +53,13 @@ class Translation:
     source_pieces: list[str] = field(repr=False, hash=False)
     finished: bool = True  # False: the length limit came before the end token
     cuts: tuple[str, ...] = ()  # where a text over the model's limit was cut, for instance ("sentence end",)
-    terms: tuple[Entry, ...] = ()  # the glossary's entries whose source terms are in the text
-    forced: tuple[str, ...] = ()  # target terms and copied spans that are here only because search had to include them
-    missing: tuple[str, ...] = ()  # those that are missing all the same
     # The n best, starting with this one, if more than one was asked for.
     alternatives: tuple["Translation", ...] = field(default=(), repr=False)
     # Of each piece and, if finished, the end token; () if the engine does not return them.
     log_probabilities: tuple[float, ...] = field(default=(), repr=False)
+    terms: tuple[Entry, ...] = field(default=(), repr=False)  # the glossary's entries that apply to the text
+    forced: tuple[str, ...] = field(default=(), repr=False)  # target terms and copied spans that search had to include
+    missing: tuple[str, ...] = field(default=(), repr=False)  # those that are missing all the same
     attention: Attention | None = field(default=None, repr=False, compare=False)
     trace: "SearchTrace | None" = field(default=None, repr=False, compare=False)
 
@@ -256,8 +256,8 @@ def _concatenate(parts: list[Translation], cuts: tuple[str, ...]) -> Translation
         [piece for part in parts for piece in part.source_pieces],
         all(part.finished for part in parts),
         cuts,
-        tuple(entry for part in parts for entry in part.terms),
-        tuple(text for part in parts for text in part.forced),
-        tuple(text for part in parts for text in part.missing),
         log_probabilities=tuple(one for part in parts for one in part.log_probabilities),
+        terms=tuple(entry for part in parts for entry in part.terms),
+        forced=tuple(text for part in parts for text in part.forced),
+        missing=tuple(text for part in parts for text in part.missing),
     )
