@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pytest
 
+from heed.decode.banks import _highest
 from heed.decode.beam import beam_search
 from heed.decode.greedy import greedy_search
 from heed.decode.required import Boundaries, RequiredPhrases
@@ -116,6 +117,18 @@ def test_banks_beat_a_beam_that_forces_only_at_the_limit():
         worse += ours.score < theirs.score - 1e-6
     assert better >= 10
     assert better > 5 * worse
+
+
+@pytest.mark.parametrize("n", [1, 3, 16])
+@pytest.mark.parametrize("size", [1, 7, 40, 512, 1000])
+def test_the_highest_totals_are_those_of_a_sort(n, size):
+    draw = np.random.default_rng(size)
+    totals = draw.permutation(size).astype(float)
+    totals[draw.random(size) < 0.3] = -np.inf
+    expected = [i for i in np.argsort(-totals)[:n].tolist() if totals[i] > -np.inf]
+    assert sorted(_highest(totals, n).tolist()) == sorted(expected)
+    assert len(_highest(np.full(size, -np.inf), n)) == 0
+    assert len(_highest(np.zeros(size), n)) == min(n, size)
 
 
 # --- the constraint by itself -----------------------------------------------------------------------------

@@ -6,6 +6,8 @@ import numpy as np
 
 from heed.decode.search import Constrained, Floats, Ints, Scores, offered
 
+_GROUP_SIZE = 32  # totals of which one maximum is taken, to find the highest of all
+
 
 def best_of_banks(
     scores: Scores, n: int, live_BW: Floats, never: tuple[int, ...], constrained: Constrained
@@ -25,11 +27,9 @@ def best_of_banks(
     firsts_W = np.arange(width) * n_tokens
     for row in range(n_sentences):
         totals_X = (live_BW[row, :, None] + logprobs_BWV[row]).ravel()
-        n_top = min(n, totals_X.size)
-        top_N = np.argpartition(-totals_X, n_top - 1)[:n_top]
         best_W = firsts_W + logprobs_BWV[row].argmax(-1)
         wanted = [parent * n_tokens + token for parent, token in constrained.wanted(row)]
-        found_C = np.unique(np.concatenate((top_N, best_W, np.array(wanted, dtype=np.int64))))
+        found_C = np.unique(np.concatenate((_highest(totals_X, n), best_W, np.array(wanted, dtype=np.int64))))
         found_C = found_C[np.isfinite(totals_X[found_C])]
         found_C = found_C[np.argsort(-totals_X[found_C], kind="stable")]
         parents_C, tokens_C = found_C // n_tokens, found_C % n_tokens
@@ -39,6 +39,18 @@ def best_of_banks(
         totals_BN[row, kept] = totals_X[found_C[order_C]]
         parents_BN[row, kept], tokens_BN[row, kept] = parents_C[order_C], tokens_C[order_C]
     return totals_BN, parents_BN, tokens_BN
+
+
+def _highest(totals_X: Floats, n: int) -> Ints:
+    """Return the indices of the n highest finite totals, in any order, without sorting all of them."""
+    size = totals_X.size // _GROUP_SIZE * _GROUP_SIZE
+    is_high_X = totals_X > -math.inf
+    if size >= n * _GROUP_SIZE:
+        # The maxima of n groups reach the n-th highest maximum, so the n highest of all totals do, too.
+        maxima = totals_X[:size].reshape(_GROUP_SIZE, -1).max(0)
+        is_high_X &= totals_X >= np.partition(maxima, -n)[-n]
+    found_X = np.flatnonzero(is_high_X)
+    return found_X if len(found_X) <= n else found_X[np.argpartition(-totals_X[found_X], n - 1)[:n]]
 
 
 def _ranks_within(banks_C: Ints) -> Ints:
