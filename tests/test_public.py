@@ -30,6 +30,7 @@ ERRORS = {
 PUBLIC = ERRORS | {
     "Attention",
     "Config",
+    "Glossary",
     "Sampling",
     "Tokenizer",
     "Transformer",

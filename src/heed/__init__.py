@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from heed.errors import TrainingError as TrainingError
     from heed.model.transformer import Transformer as Transformer
     from heed.options import Sampling as Sampling
+    from heed.text.glossary import Glossary as Glossary
     from heed.text.tokenizer import Tokenizer as Tokenizer
     from heed.training.loop import resume as resume
     from heed.training.loop import train as train
@@ -42,6 +43,7 @@ _MODULE_OF = {
     "DamageError": "heed.errors",
     "DataError": "heed.errors",
     "DecodeError": "heed.errors",
+    "Glossary": "heed.text.glossary",
     "HeedError": "heed.errors",
     "Sampling": "heed.options",
     "Tokenizer": "heed.text.tokenizer",

@@ -44,6 +44,9 @@ class SearchOptions:
     sampling: Sampling | None = None  # draw at random instead of searching
     prefixes: Sequence[str] | None = None  # the forced beginning of each text's translation
     constraint: Any = None  # a heed.decode.search.Constraint; its `start` is called with the index of a text
+    glossary: Any = None  # a heed.text.glossary.Glossary: terms that the translations must contain
+    copy: bool | None = None  # copy addresses, tags and so on; None: the run's `decode.copy`, where search can do it
+    required: Sequence[Sequence[str]] | None = None  # set by `Translator`: what each translation must contain
     attention: bool = False  # also return the attention weights of every head
     trace: bool = False  # also return the candidates of each step
     first_number: int = 0  # number of the first text; the number of a text selects its random stream

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from heed.config import BOUNDS
 from heed.errors import DecodeError
 from heed.options import SearchOptions
+from heed.text.glossary import Entry
 from heed.text.normalize import normalize
 from heed.text.split import Part, split_to_fit
 from heed.text.tokenizer import Tokenizer
@@ -56,6 +57,9 @@ class Translation:
     alternatives: tuple["Translation", ...] = field(default=(), repr=False)
     # Of each piece and, if finished, the end token; () if the engine does not return them.
     log_probabilities: tuple[float, ...] = field(default=(), repr=False)
+    terms: tuple[Entry, ...] = field(default=(), repr=False)  # the glossary's entries that apply to the text
+    forced: tuple[str, ...] = field(default=(), repr=False)  # target terms and copied spans that search had to include
+    missing: tuple[str, ...] = field(default=(), repr=False)  # those that are missing all the same
     attention: Attention | None = field(default=None, repr=False, compare=False)
     trace: "SearchTrace | None" = field(default=None, repr=False, compare=False)
 
@@ -253,4 +257,7 @@ def _concatenate(parts: list[Translation], cuts: tuple[str, ...]) -> Translation
         all(part.finished for part in parts),
         cuts,
         log_probabilities=tuple(one for part in parts for one in part.log_probabilities),
+        terms=tuple(entry for part in parts for entry in part.terms),
+        forced=tuple(text for part in parts for text in part.forced),
+        missing=tuple(text for part in parts for text in part.missing),
     )

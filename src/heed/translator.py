@@ -1,7 +1,8 @@
 """Translate texts with any engine: one translation per text, in the same order."""
 
+import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from heed.engines import NAMES, Engine
 from heed.errors import ConfigError, DecodeError
 from heed.options import Sampling, SearchOptions
+from heed.text.glossary import Glossary
+from heed.text.required import Required, required_of
 from heed.text.tokenizer import Tokenizer
 from heed.translation import (
     PairScore,
@@ -86,6 +89,8 @@ class Translator:
         sampling: Sampling | None = None,
         prefixes: Sequence[str] | None = None,
         constraint: Any = None,
+        glossary: Glossary | Mapping[str, str] | None = None,
+        copy: bool | None = None,
         attention: bool = False,
         trace: bool = False,
         first_number: int = 0,
@@ -102,6 +107,9 @@ class Translator:
             sampling: draw at random instead of searching.
             prefixes: the beginning of each translation, forced piece by piece; "" for none.
             constraint: a `heed.decode.search.Constraint` on the tokens of the translations.
+            glossary: target terms by source term; a translation has the target terms of all source terms in its text.
+            copy: translate again where tags, addresses, placeholders or numbers were lost, and force them. Default: the
+                run's `decode.copy`, except with sampling, prefixes or a constraint, or an engine that cannot do it.
             attention: also return the attention weights of every head of the first model.
             trace: also return the candidates that each step of beam search considered, kept and pruned.
             first_number: number of the first text; the number of a text selects its random stream.
@@ -110,6 +118,7 @@ class Translator:
             progress: called after each batch, with the number of texts done and the number of all texts.
 
         Raises:
+            DataError: the glossary has an empty or contradictory entry, or one that is too long.
             DecodeError: the options contradict each other or are not supported, the weights are not finite, the
                 deadline has passed, or the search was cancelled.
             TypeError: an argument has the wrong type.
@@ -118,6 +127,8 @@ class Translator:
         prefixes = None if prefixes is None else texts_of(prefixes, "prefixes")
         if sampling is not None and not isinstance(sampling, Sampling):
             raise TypeError(f"sampling must be a heed.Sampling, not {type(sampling).__name__}")
+        if glossary is not None and not isinstance(glossary, (Glossary, Mapping)):
+            raise TypeError(f"glossary must be a heed.Glossary or a dict, not {type(glossary).__name__}")
         if is_cancelled is not None and not callable(is_cancelled):
             raise TypeError(f"is_cancelled must be a function, not {type(is_cancelled).__name__}")
         if sampling is not None and beam is not None:
@@ -129,6 +140,8 @@ class Translator:
             sampling=sampling,
             prefixes=prefixes,
             constraint=constraint,
+            glossary=Glossary(glossary) if isinstance(glossary, Mapping) else glossary,
+            copy=copy,
             attention=attention,
             trace=trace,
             first_number=whole_number(first_number, "first_number"),
@@ -163,7 +176,60 @@ class Translator:
             check_prefixes(self.tokenizer.encode_ids(prefixes), self.tokenizer.vocabulary.unknown, limit, first)
             options = replace(options, prefixes=[prefixes[number - first] for number in numbers])
         on_done = _counting(numbers, len(texts), progress or (lambda done, total: None))
-        return joined(parts, self.engine.translate(flat, numbers, options, on_done))
+        deadline = None if options.seconds is None else time.monotonic() + options.seconds
+        found = self.engine.translate(flat, numbers, options, on_done)
+        return joined(parts, self._with_required(flat, numbers, found, options, deadline))
+
+    def _with_required(
+        self,
+        texts: Sequence[str],
+        numbers: Sequence[int],
+        found: list[Translation],
+        options: SearchOptions,
+        deadline: float | None,
+    ) -> list[Translation]:
+        """Return the translations of these texts, made again where they lack what they must contain."""
+        copy = options.copy
+        if copy is None:
+            copy = self.decode.copy and self.engine.supports(replace(options, copy=True)) is None
+        if options.glossary is None and not copy:
+            return found
+        symbols = self.tokenizer.symbols
+        required = {
+            i: one for i, text in enumerate(texts) if (one := required_of(text, options.glossary, copy, symbols)).texts
+        }
+        lacking = {
+            i: missing
+            for i, one in required.items()
+            if (missing := [text for it in found[i].alternatives or (found[i],) for text in one.missing(it.text)])
+        }
+        again = {i: phrases for i in lacking if (phrases := self._writable(required[i]))}
+        results = dict(enumerate(found))
+        if again:
+            seconds = None if deadline is None else max(0.0, deadline - time.monotonic())
+            more = replace(options, required=list(again.values()), seconds=seconds)
+            retried = self.engine.translate(
+                [texts[i] for i in again], [numbers[i] for i in again], more, lambda _: None
+            )
+            results.update(zip(again, retried, strict=True))
+        for i, one in required.items():
+            results[i] = _reported(results[i], one, lacking.get(i, []))
+        return list(results.values())
+
+    def _writable(self, required: Required) -> list[str]:
+        """Return the texts that the vocabulary can write.
+
+        Raises:
+            DecodeError: it cannot write a target term.
+        """
+        writable = [text for text in required.texts if self.tokenizer.can_write(text)]
+        for entry in required.entries:
+            if entry.target not in writable:
+                raise DecodeError(
+                    f'the vocabulary cannot write "{entry.target}", the glossary\'s term for "{entry.source}"; '
+                    "choose another term"
+                )
+        return writable
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[PairScore]:
         """Return the log-probability of each given translation, by forced decoding.
@@ -224,6 +290,18 @@ class Translator:
             name=name,
             progress=progress or (lambda done, total: None),
         )
+
+
+def _reported(translation: Translation, required: Required, lacked: list[str]) -> Translation:
+    """Return a translation that reports what it must contain, and what of that was forced."""
+    missing = required.missing(translation.text)
+    return replace(
+        translation,
+        terms=required.entries,
+        forced=tuple(text for text in dict.fromkeys(lacked) if text not in missing),
+        missing=tuple(missing),
+        alternatives=tuple(_reported(one, required, lacked) for one in translation.alternatives),
+    )
 
 
 def _counting(numbers: list[int], n_texts: int, progress: Callable[[int, int], None]) -> Callable[[list[int]], None]:

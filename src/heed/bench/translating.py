@@ -1,6 +1,7 @@
 """Measure how fast each engine translates: many sentences at once, and one at a time."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def measure_translating(
 
     def bulk(name: str) -> Callable[[], None]:
         def work() -> None:
-            tokens[name] = sum(len(one.pieces) + 1 for one in sides[name].translate(texts, beam=beam))
+            tokens[name] = sum(len(one.pieces) + 1 for one in sides[name].translate(texts, beam=beam, copy=False))
 
         return work
 
@@ -49,7 +50,8 @@ def measure_translating(
     alone: dict[tuple[str, int], list[float]] = {(name, width): [] for name in sides for width in {1, beam}}
     for text in texts[:single]:
         for name, width in alone:
-            alone[name, width].append(timed(lambda n=name, w=width, t=text: sides[n].translate([t], beam=w))[0])  # type: ignore[misc]
+            translate = partial(sides[name].translate, [text], beam=width, copy=False)
+            alone[name, width].append(timed(translate)[0])
         done += len(sides)
         progress(done)
     first = min(seconds[next(iter(sides))])

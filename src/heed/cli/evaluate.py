@@ -3,6 +3,7 @@
 import argparse
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from heed.cli.progress import in_chunks, with_progress
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError("standard input (-, or no --source) can be used for one of the files only")
     refuse_overwriting(args.output, args.source, args.baseline, *args.reference)
     translator = load_translator(args)
-    options = search_options(args, translator)
+    options = replace(search_options(args, translator), copy=False)  # score the model, with any engine
     # Perplexity always comes from torch.
     reference = translator if args.engine == "torch" else load(*args.model, checkpoint=args.checkpoint)
     sources = list(read_lines(args.source))

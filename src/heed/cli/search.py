@@ -60,6 +60,12 @@ def check_options(args: argparse.Namespace) -> None:
     if args.sample and (args.greedy or args.beam is not None):
         option = "--greedy" if args.greedy else f"--beam {args.beam}"
         raise ConfigError(f"--sample replaces the search that {option} asks for; drop one of the two")
+    if args.sample and args.glossary is not None:
+        raise ConfigError("--sample draws at random and cannot force the terms of --glossary; drop one of the two")
+    if args.glossary == "-":
+        raise ConfigError("--glossary cannot be standard input; name a file")
+    if args.prefixes is not None and args.glossary is not None:
+        raise ConfigError("--prefixes cannot be combined with --glossary; drop one of the two")
     for name in _SAMPLING:
         if not args.sample and getattr(args, name) is not None:
             raise ConfigError(f"--{name.replace('_', '-')} needs --sample; add --sample, or drop it")
@@ -109,13 +115,16 @@ def search_options(args: argparse.Namespace, translator: "Translator") -> "Searc
 
 
 def _run_independent_options(args: argparse.Namespace) -> "SearchOptions":
-    """Return the search options of the command line that have no default in a run's settings."""
+    """Return the search options of the command line that have no default in a run's settings, but read no files."""
     from heed.options import SearchOptions
+    from heed.text.glossary import Glossary
 
     return SearchOptions(
         n_best=getattr(args, "n_best", 1),
         sampling=_sampling(args) if getattr(args, "sample", False) else None,
         prefixes=() if getattr(args, "prefixes", None) else None,
+        glossary=Glossary() if getattr(args, "glossary", None) else None,
+        copy=False if getattr(args, "no_copy", False) else None,
     )
 
 

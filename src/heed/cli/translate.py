@@ -49,7 +49,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  heed translate --model runs/x --input in.txt.gz --output out.txt.gz\n"
         "  echo 'A man is riding a bike.' | heed translate --model runs/x --n-best 3\n"
         "  heed translate --model runs/x --sample --top-k 10 --seed 7 < in.txt\n"
-        "  heed translate --model runs/x --model runs/y --beam 8 --json < in.txt"
+        "  heed translate --model runs/x --model runs/y --beam 8 --json < in.txt\n"
+        "  heed translate --model runs/x --glossary terms.tsv < in.txt"
     )
     group = parser.add_argument_group("model, input and output")
     add_model(group)
@@ -64,6 +65,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_search(group)
     group.add_argument("--greedy", action="store_true", help="the same as --beam 1")
     group.add_argument("--prefixes", metavar="FILE", help="line n of FILE begins the translation of line n")
+
+    group = parser.add_argument_group("what a translation must contain")
+    group.add_argument(
+        "--glossary", metavar="FILE", help="terms, one per line: source term, tab, target term; # comments"
+    )
+    group.add_argument(
+        "--no-copy",
+        action="store_true",
+        help="do not force URLs, mail addresses, placeholders, tags and numbers that the translation would lose",
+    )
 
     group = parser.add_argument_group("output format")
     group.add_argument(
@@ -85,14 +96,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from heed.cli.output import Output
+    from heed.text.glossary import Glossary
     from heed.text.lines import read_lines
 
     check_options(args)
     out = Output(args.output)
-    refuse_overwriting(args.output, args.input, args.prefixes)
-    refuse_overwriting(out.part, args.input, args.prefixes)
+    for written in (args.output, out.part):
+        refuse_overwriting(written, args.input, args.prefixes, args.glossary)
+    glossary = None if args.glossary is None else Glossary.read(args.glossary)
     translator = load_translator(args)
-    options = search_options(args, translator)
+    options = replace(search_options(args, translator), glossary=glossary)
     prefixes = None if args.prefixes is None else read_lines(args.prefixes)
     if args.input == "-" and sys.stdin.isatty():
         print("type a sentence per line; Ctrl-D ends", file=sys.stderr)
@@ -202,6 +215,9 @@ def _plain(translation: "Translation", several: "Sequence[Translation]") -> dict
         "source_pieces": translation.source_pieces,
         "finished": translation.finished,
         "cuts": translation.cuts,
+        "terms": [{"source": entry.source, "target": entry.target} for entry in translation.terms],
+        "forced": translation.forced,
+        "missing": translation.missing,
         **more,
     }
 
@@ -214,6 +230,8 @@ def _warn(number: int, translation: "Translation") -> None:
             f"(cut at: {where})",
             file=sys.stderr,
         )
+    if translation.missing:
+        print(f"line {number}: the translation lacks {', '.join(translation.missing)}", file=sys.stderr)
     if not translation.finished:
         print(f"line {number}: the translation stopped at its length limit, unfinished", file=sys.stderr)
 

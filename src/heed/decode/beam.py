@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from heed.decode.banks import best_of_banks
 from heed.decode.penalty import length_penalty
 from heed.decode.search import (
     Candidate,
@@ -26,6 +27,10 @@ def beam_search(step: Step[S], state: S, task: Task, beam: int, n_best: int = 1)
     hypotheses have finished, when no live one can still win, or at its length limit. Once enough sentences are done,
     they leave the batch. `state` has one hypothesis per sentence.
 
+    With a requirement, the beam is divided by how much of it is missing (`banks.py`), and candidates rank accordingly.
+    Some hypotheses then finish only because they meet it early. So `beam` of them are not enough as long as a live
+    hypothesis scores better.
+
     Raises:
         ValueError: `n_best` is not from 1 to `beam`, or alpha is negative.
     """
@@ -47,7 +52,11 @@ def beam_search(step: Step[S], state: S, task: Task, beam: int, n_best: int = 1)
         task.check_time()
         scores, state = step(newest_BW, state)
         # Twice as many candidates as the beam: even if `beam` of them end, `beam` continue.
-        totals_BN, parents_BN, tokens_BN = scores.best(2 * beam, live_BW, task.never, constrained.allowed())
+        if constrained.has_requirement:
+            found = best_of_banks(scores, 2 * beam, live_BW, task.never, constrained)
+        else:
+            found = scores.best(2 * beam, live_BW, task.never, constrained.allowed())
+        totals_BN, parents_BN, tokens_BN = found
         t = ids_BWt.shape[2] + 1
         ends_BN = tokens_BN == task.end
         rank_N = np.arange(ends_BN.shape[1])
@@ -76,7 +85,7 @@ def beam_search(step: Step[S], state: S, task: Task, beam: int, n_best: int = 1)
         logprobs_BWt = np.concatenate((logprobs_BWt[rows_B1, parents_BW], latest_BW[:, :, None]), 2)
         ids_BWt = np.concatenate((ids_BWt[rows_B1, parents_BW], newest_BW[:, :, None]), 2)
 
-        best_live = live_BW[:, 0].tolist()
+        best_live = live_BW.max(1).tolist()
         for row, sentence in enumerate(sentences_B.tolist()):
             if not active[row]:
                 continue
@@ -84,7 +93,10 @@ def beam_search(step: Step[S], state: S, task: Task, beam: int, n_best: int = 1)
             if t >= limit:
                 _fill_up(task, done, ids_BWt[row], logprobs_BWt[row], live_BW[row], n_best)
             could_win = _can_win(best_live[row] / length_penalty(limit, task.alpha), done, n_best)
-            active[row] = t < limit and len(done) < beam and could_win
+            enough = len(done) >= beam and not (
+                constrained.has_requirement and _can_win(best_live[row] / length_penalty(t, task.alpha), done, n_best)
+            )
+            active[row] = t < limit and could_win and not enough
         rows_B = np.arange(len(active))
         if may_compact(active):
             rows_B = rows_B[active]

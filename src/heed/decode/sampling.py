@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from heed.decode.search import Allowed, Constrained, Floats, Hypothesis, Ints, S, Step, Task
+from heed.decode.search import Constrained, Floats, Hypothesis, Ints, S, Step, Task, offered
 from heed.options import Sampling
 
 
@@ -32,7 +32,7 @@ def sample(
     while active_BW.any():
         task.check_time()
         scores, state = step(newest_BW, state)
-        logprobs_BWV = _offered(scores.logprobs(), task.never, constrained.allowed())
+        logprobs_BWV = offered(scores.logprobs(), task.never, constrained.allowed())
         uniform_BW = np.stack([streams[sentence].random(n_samples) for sentence in sentences_B.tolist()])
         newest_BW = _draw(logprobs_BWV, uniform_BW, sampling)
         drawn_BW1 = np.take_along_axis(logprobs_BWV, newest_BW[:, :, None], 2)
@@ -56,18 +56,6 @@ def sample(
             state = state.select(rows_B, parents_BW)
         constrained.advance(rows_B, parents_BW, newest_BW, np.where(active_BW, 0.0, -math.inf))
     return [sorted(hypotheses, key=lambda one: -one.score) for hypotheses in results]
-
-
-def _offered(logprobs_BWV: Floats, never: tuple[int, ...], allowed: Allowed | None) -> Floats:
-    """Set the log-probabilities of tokens that may not come next to -inf, in place."""
-    logprobs_BWV[..., list(never)] = -math.inf
-    for b, hypotheses in enumerate(allowed or ()):
-        for w, tokens in enumerate(hypotheses):
-            if tokens is not None:
-                kept = logprobs_BWV[b, w, tokens]
-                logprobs_BWV[b, w] = -math.inf
-                logprobs_BWV[b, w, tokens] = kept
-    return logprobs_BWV
 
 
 def _draw(logprobs_BWV: Floats, uniform_BW: Floats, sampling: Sampling) -> Ints:

@@ -4,10 +4,11 @@ Search works on NumPy arrays and knows no model. A model is a step function that
 hypothesis and returns scores of the next one. Only the scores know how they are stored.
 """
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +77,23 @@ class Constraint(Protocol):
 
     def advance(self, state: Any, token: int) -> Any:
         """Return the state after one more token."""
+        ...
+
+
+@runtime_checkable
+class Requirement(Constraint, Protocol):
+    """A constraint that a sequence meets bit by bit, such as words that it must contain.
+
+    Beam search then divides its beam by how much is missing. Otherwise a hypothesis that has just taken an improbable
+    token of the requirement would lose against those that put it off.
+    """
+
+    def wanted(self, state: Any) -> Ints:
+        """Return the tokens that bring a hypothesis closer to the requirement."""
+        ...
+
+    def n_needed(self, state: Any) -> int:
+        """Return the fewest tokens that meet the requirement; 0: it is met."""
         ...
 
 
@@ -156,6 +174,11 @@ class Constrained:
         self._states: list[list[Any]] = []
         if constraint is not None:
             self._states = [[constraint.start(sentence)] * width for sentence in range(n_sentences)]
+        self._requirement = constraint if isinstance(constraint, Requirement) else None
+
+    @property
+    def has_requirement(self) -> bool:
+        return self._requirement is not None
 
     def allowed(self) -> Allowed | None:
         """Return the tokens that may come next; None: all, for every hypothesis."""
@@ -167,6 +190,25 @@ class Constrained:
             for states in self._states
         ]
         return allowed if any(tokens is not None for hypotheses in allowed for tokens in hypotheses) else None
+
+    def wanted(self, row: int) -> list[tuple[int, int]]:
+        """Return hypothesis and token of each continuation of a sentence that the requirement wants."""
+        assert self._requirement is not None
+        return [
+            (parent, token)
+            for parent, state in enumerate(self._states[row])
+            if state is not _IMPOSSIBLE
+            for token in self._requirement.wanted(state).tolist()
+        ]
+
+    def n_needed(self, row: int, parents_C: Ints, tokens_C: Ints) -> list[int]:
+        """Return how many tokens the requirement still needs after each of these continuations."""
+        requirement, states = self._requirement, self._states[row]
+        assert requirement is not None
+        return [
+            requirement.n_needed(requirement.advance(states[parent], token))
+            for parent, token in zip(parents_C.tolist(), tokens_C.tolist(), strict=True)
+        ]
 
     def advance(self, rows_B: Ints, parents_BW: Ints, tokens_BW: Ints, live_BW: Floats) -> None:
         """Advance each state: hypothesis w of sentence b continues parent `parents_BW[b, w]` with `tokens_BW[b, w]`."""
@@ -181,6 +223,18 @@ class Constrained:
                 *(array.tolist() for array in (rows_B, parents_BW, tokens_BW, live_BW)), strict=True
             )
         ]
+
+
+def offered(logprobs_BWV: Floats, never: tuple[int, ...], allowed: Allowed | None) -> Floats:
+    """Set the log-probabilities of tokens that may not come next to -inf, in place."""
+    logprobs_BWV[..., list(never)] = -math.inf
+    for b, hypotheses in enumerate(allowed or ()):
+        for w, tokens in enumerate(hypotheses):
+            if tokens is not None:
+                kept = logprobs_BWV[b, w, tokens]
+                logprobs_BWV[b, w] = -math.inf
+                logprobs_BWV[b, w, tokens] = kept
+    return logprobs_BWV
 
 
 def may_compact(active: Sequence[bool]) -> bool:

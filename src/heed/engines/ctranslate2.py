@@ -48,6 +48,8 @@ def unsupported(options: SearchOptions) -> str | None:
         "its random samples differ from torch's": options.sampling is not None,
         "it does not force prefixes piece by piece": options.prefixes is not None,
         "it does not support constraints": options.constraint is not None,
+        "it does not support glossaries": options.glossary is not None,
+        "it cannot force what must be copied": options.copy is True or options.required is not None,
         "it does not return attention weights": options.attention,
         "it does not return traces": options.trace,
         "it does not support deadlines": options.seconds is not None,

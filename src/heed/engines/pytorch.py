@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ from heed.decode.beam import beam_search
 from heed.decode.greedy import greedy_search
 from heed.decode.model_step import ModelStep
 from heed.decode.prefix import ForcedPrefix
+from heed.decode.required import Boundaries, RequiredPhrases
 from heed.decode.sampling import sample
-from heed.decode.search import Candidate, Constraint, Hypothesis, Task, Trace
+from heed.decode.search import Candidate, Constraint, Hypothesis, Requirement, Task, Trace
 from heed.engines.threads import map_batches
 from heed.errors import DecodeError
 from heed.model.compiled import CompiledTransformer, Snapshot, reason_not_compiled
@@ -33,6 +34,9 @@ from heed.translation import Attention, PairScore, SearchTrace, TracedCandidate,
 
 # The source tokens of a batch times its beam. Larger batches are slower: their scores do not fit a core's cache.
 _BATCH_TOKENS_TIMES_BEAM = 4096
+# How many hypotheses there are if a translation must contain phrases: the beam, and one for each token of the phrases,
+# rounded up, because texts of different widths do not share a batch.
+_REQUIRED_WIDTHS = (8, 16, 32, 64)
 _MAX_ONE_CORE_D_MODEL = 256  # up to this d_model, one core is as fast as several for the steps of a single batch
 
 
@@ -97,6 +101,15 @@ class PyTorchEngine:
     def supports(self, options: SearchOptions) -> str | None:
         if options.attention and not isinstance(self.models[0], Transformer):
             return f'attention: a model of model.kind = "{self.models[0].config.kind}" has no attention weights'
+        if options.glossary is not None or options.copy or options.required is not None:
+            what = "a glossary" if options.glossary is not None else "copying"
+            for other, is_given in (
+                ("sampling, which draws at random instead of searching", options.sampling is not None),
+                ("prefixes", options.prefixes is not None),
+                ("a constraint", options.constraint is not None),
+            ):
+                if is_given:
+                    return f"{what} cannot be combined with {other}; give only one of them"
         return None
 
     def translate(
@@ -105,7 +118,8 @@ class PyTorchEngine:
         ids = self.tokenizer.encode_ids(texts)
         prefixes = None if options.prefixes is None else self.tokenizer.encode_ids(options.prefixes)
         deadline = math.inf if options.seconds is None else time.monotonic() + options.seconds
-        request = _Request(ids, numbers, prefixes, options, deadline)
+        required = None if options.required is None else list(map(self.tokenizer.encode_ids, options.required))
+        request = _Request(ids, numbers, prefixes, required, options, deadline)
         step = ModelStep(self._current_searchers(), self.device)
         n_threads = torch.get_num_threads() if self.device.type == "cpu" else 1
         batches = self._batches(request, n_threads)
@@ -122,13 +136,16 @@ class PyTorchEngine:
     def _batches(self, request: "_Request", n_threads: int) -> list[list[int]]:
         """Group texts of similar length into batches, the longest first, so that no thread ends up with a long one."""
         lengths = np.array([len(one) + 1 for one in request.ids], dtype=np.int64)
-        order = np.argsort(lengths, kind="stable")
-        options = request.options
-        width = options.beam if options.sampling is None else options.n_best
+        widths = np.array([request.width(i) for i in range(len(lengths))], dtype=np.int64)
         tokens_per_thread = -(-int(lengths.sum()) // n_threads)
-        budget = min(self.decode.batch_tokens, max(1, _BATCH_TOKENS_TIMES_BEAM // width), tokens_per_thread)
-        bounds = cut_by_budget(lengths[order], budget)
-        return [order[begin:end].tolist() for begin, end in zip(bounds, bounds[1:], strict=False)][::-1]
+        batches: list[list[int]] = []
+        for width in np.unique(widths).tolist():
+            rows = np.flatnonzero(widths == width)
+            order = rows[np.argsort(lengths[rows], kind="stable")]
+            budget = min(self.decode.batch_tokens, max(1, _BATCH_TOKENS_TIMES_BEAM // width), tokens_per_thread)
+            bounds = cut_by_budget(lengths[order], budget)
+            batches += [order[begin:end].tolist() for begin, end in zip(bounds, bounds[1:], strict=False)]
+        return batches[::-1]
 
     def _search(self, step: ModelStep, request: "_Request", rows: list[int]) -> list[Translation]:
         """Translate one batch of texts, given by their indices."""
@@ -136,12 +153,18 @@ class PyTorchEngine:
         sources = [request.ids[i] for i in rows]
         forced = [[] for _ in rows] if prefixes is None else [prefixes[i] for i in rows]
         traces = [Trace() for _ in rows] if options.trace else None
+        limits = [self._output_limit(len(s) + len(p)) for s, p in zip(sources, forced, strict=True)]
+        constraint: Constraint | None = ForcedPrefix(forced) if prefixes is not None else request.constraint(rows)
+        if request.required is not None:
+            phrases = [request.required[i] for i in rows]
+            limits = [self._output_limit(len(s) + sum(map(len, p))) for s, p in zip(sources, phrases, strict=True)]
+            constraint = RequiredPhrases(phrases, limits, vocabulary.end, vocabulary.size, self._boundaries)
         task = Task(
-            limits=[self._output_limit(len(s) + len(p)) for s, p in zip(sources, forced, strict=True)],
+            limits=limits,
             start=vocabulary.start,
             end=vocabulary.end,
             alpha=options.alpha,
-            constraint=ForcedPrefix(forced) if prefixes is not None else request.constraint(rows),
+            constraint=constraint,
             never=vocabulary.never_output,
             traces=traces,
             deadline=request.deadline,
@@ -152,14 +175,18 @@ class PyTorchEngine:
             if options.sampling is not None:
                 numbers = [request.numbers[i] for i in rows]
                 results = sample(step, state, task, options.sampling, options.n_best, numbers)
-            elif options.beam == 1 and not options.trace:
+            elif request.width(rows[0]) == 1 and not options.trace:
                 results = greedy_search(step, state, task)
             else:
-                results = beam_search(step, state, task, options.beam, options.n_best)
+                results = beam_search(step, state, task, request.width(rows[0]), options.n_best)
             return [
                 self._translation(source, hypotheses, options, None if traces is None else traces[b])
                 for b, (source, hypotheses) in enumerate(zip(sources, results, strict=True))
             ]
+
+    @cached_property
+    def _boundaries(self) -> Boundaries:
+        return Boundaries.of(self.tokenizer.pieces(range(len(self.tokenizer))))
 
     def _output_limit(self, n_source: int) -> int:
         """Return the maximum length of section 6.1, input length + 50, or the number of learned positions if less."""
@@ -258,8 +285,20 @@ class _Request:
     ids: list[list[int]]
     numbers: Sequence[int]
     prefixes: list[list[int]] | None
+    required: list[list[list[int]]] | None  # the phrases that each translation must contain
     options: SearchOptions
     deadline: float  # of time.monotonic()
+
+    def width(self, i: int) -> int:
+        """Return the number of hypotheses for a text."""
+        if self.options.sampling is not None:
+            return self.options.n_best
+        if self.required is None:
+            return self.options.beam
+        wide = self.options.beam + sum(map(len, self.required[i]))
+        return max(
+            self.options.beam, next((width for width in _REQUIRED_WIDTHS if width >= wide), _REQUIRED_WIDTHS[-1])
+        )
 
     def constraint(self, rows: list[int]) -> "_Renumbered | None":
         """Return the constraint for a batch of these texts."""
@@ -273,6 +312,8 @@ class _Renumbered:
     def __init__(self, inner: Constraint, texts: list[int]) -> None:
         self._inner, self._texts = inner, texts
         self.allowed, self.advance = inner.allowed, inner.advance
+        if isinstance(inner, Requirement):
+            self.wanted, self.n_needed = inner.wanted, inner.n_needed
 
     def start(self, sentence: int) -> Any:
         return self._inner.start(self._texts[sentence])

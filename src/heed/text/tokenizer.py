@@ -30,7 +30,8 @@ _CHUNK_CHARACTERS = 1000
 # without it; in a text to encode, it becomes bytes.
 _RESERVED = "\u2585"
 
-_NORMAL, _BPE = 1, 2  # in sentencepiece_model.proto: Type.NORMAL, ModelType.BPE
+# In sentencepiece_model.proto: Type.NORMAL, Type.USER_DEFINED, ModelType.BPE
+_NORMAL, _USER_DEFINED, _BPE = 1, 4, 2
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,23 @@ class Tokenizer:
     def longest_piece(self) -> int:
         """Return the number of characters of the longest piece."""
         return max(map(len, self.pieces(range(len(self)))))
+
+    @cached_property
+    def symbols(self) -> frozenset[str]:
+        """Return the pieces that `learn` was told not to split, such as the tag of a language."""
+        pieces = (
+            dict(_fields(value)) for field, value in _fields(self.model) if field == 1 and isinstance(value, bytes)
+        )
+        return frozenset(bytes(piece[1]).decode() for piece in pieces if piece.get(3, 1) == _USER_DEFINED)
+
+    def can_write(self, text: str) -> bool:
+        """Return whether there are tokens for exactly this text, the first of which begins a word.
+
+        There always are in a vocabulary that `learn` made. A foreign one may lack characters, or change the text.
+        """
+        (ids,) = self.encode_ids([text])
+        is_possible = bool(ids) and not self._special.intersection(ids)
+        return is_possible and self.pieces(ids[:1])[0].startswith(SPACE_MARK) and self.decode(ids) == normalize(text)
 
     def encode(self, text: str) -> Encoding:
         """Encode one text, with the span of the *normalised* text that each token covers."""

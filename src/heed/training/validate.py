@@ -77,7 +77,7 @@ def validate(
                 log_probability += pair.log_probability
                 n_tokens += pair.n_tokens
             try:
-                translations += [one.text for one in translator.translate(sources)]
+                translations += [one.text for one in translator.translate(sources, copy=False)]
             except DecodeError:  # no finite score: the weights overflowed
                 log_probability = -math.inf
                 translations += [""] * len(sources)

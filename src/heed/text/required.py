@@ -1,0 +1,54 @@
+"""Find what the translation of a text must contain: the glossary's terms, and what must be copied."""
+
+from collections.abc import Container
+from dataclasses import dataclass
+
+from heed.text.copying import Span, blanked, lost, machine_spans, numbers
+from heed.text.glossary import Entry, Glossary, is_whole
+
+
+@dataclass(frozen=True)
+class Required:
+    """What the translation of a text must contain, each as often as it is listed."""
+
+    entries: tuple[Entry, ...] = ()
+    spans: tuple[Span, ...] = ()
+
+    @property
+    def texts(self) -> list[str]:
+        return [*(entry.target for entry in self.entries), *(span.text for span in self.spans)]
+
+    def missing(self, translation: str) -> list[str]:
+        """Return what a translation lacks."""
+        found, rest = [], translation
+        for target in sorted((entry.target for entry in self.entries), key=len, reverse=True):
+            at = _find_whole(rest, target)
+            if at < 0:
+                found.append(target)
+            else:
+                rest = blanked(rest, [(at, at + len(target))])
+        return [*found, *(span.text for span in lost(self.spans, translation))]
+
+
+def required_of(text: str, glossary: Glossary | None, copy: bool, symbols: Container[str] = ()) -> Required:
+    """Return what the translation of a normalised text must contain.
+
+    Terms are not looked for inside tags, addresses and placeholders, nor numbers inside terms. A text may begin with a
+    symbol of the vocabulary, such as the tag of a language, which is not part of what is said.
+    """
+    machine = machine_spans(text)
+    words = blanked(text, ((span.begin, span.end) for span in machine))
+    terms = [] if glossary is None else glossary.find(words)
+    spans: list[Span] = []
+    if copy:
+        words = blanked(words, ((at, at + len(entry.source)) for entry, at in terms))
+        spans = [span for span in machine if span.begin > 0 or span.text not in symbols] + numbers(words)
+    return Required(tuple(entry for entry, _ in terms), tuple(spans))
+
+
+def _find_whole(text: str, term: str) -> int:
+    """Return where a term occurs in a text as whole words; -1: nowhere."""
+    at = text.find(term)
+    while at >= 0 and not is_whole(text, at, at + len(term)):
+        at = text.find(term, at + 1)
+    return at

@@ -1,0 +1,294 @@
+"""Glossary and copying hold for any weights. Untrained ones are the hardest test: they write nothing of it freely."""
+
+import pickle
+import re
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+import torch
+
+import heed
+from heed.config import DecodeConfig
+from heed.errors import DecodeError
+from heed.model.transformer import Transformer
+from heed.options import Sampling
+from heed.text.glossary import Entry
+from heed.text.tokenizer import Tokenizer
+from tests.conftest import small_config, torch_translator
+
+SPANS = [
+    "http://example.org",
+    "https://example.org/a/b.html?x=1&y=%20#z",
+    "https://en.wikipedia.org/wiki/It_(film)",
+    "https://x.y/{id}/edit",
+    "http://münchen.de/straße",
+    "http://例え.jp/道",
+    "http://x.y/😀",
+    "www.example.org",
+    "ftp://h/",
+    "a.b+c@mail.example.org",
+    "jörg@example.de",
+    "{}",
+    "{0}",
+    "{name}",
+    "{user.name!r:>10}",
+    "{{x}}",
+    "{{ count }}",
+    "${HOME}",
+    "%s",
+    "%d",
+    "%1$s",
+    "%2$05d",
+    "%.2f",
+    "%(total)d",
+    "%@",
+    "<b>",
+    "</b>",
+    "<br/>",
+    "<br />",
+    '<x id="1"/>',
+    '<a href="https://x.y/?q=a&amp;b">',
+    "<g-1:x>",
+    "13",
+    "1984",
+    "007",
+    "3.14159",
+    "1,000,000.50",
+    "299792458",
+]
+
+
+def untrained(tokenizer, seed=0, n_models=1, double=True, **settings):
+    torch.manual_seed(seed)
+    models = [
+        Transformer(small_config(max_length=60, **settings), tokenizer.vocabulary).eval() for _ in range(n_models)
+    ]
+    for model in models:
+        model.embedding.weight.data *= 4
+    models = [model.double() for model in models] if double else models
+    return torch_translator(models, tokenizer, DecodeConfig(extra_length=6, batch_tokens=200))
+
+
+@pytest.fixture
+def translator(tokenizer):
+    return untrained(tokenizer)
+
+
+def stands_alone(span, text):
+    """Return how often a span stands between spaces, apart from marks that close a sentence."""
+    return len(re.findall(rf"(?<!\S){re.escape(span)}(?=[.,;:!?)\]\"'”’“‘»«›‹…]*(?:\s|$))", text))
+
+
+# --- copying ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("seed", "settings"), [(0, {"beam": 1}), (1, {"beam": 4}), (2, {"beam": 3, "n_best": 3})], ids=str
+)
+def test_what_must_be_copied_is_copied_whatever_the_weights(tokenizer, seed, settings):
+    translator = untrained(tokenizer, seed, double=False)  # the compiled decoder, where there is a compiler
+    texts = [f"the quick {span} fox" for span in SPANS]
+    plain = translator.translate(texts, copy=False, **settings)
+    assert sum(span in one.text for span, one in zip(SPANS, plain, strict=True)) <= 2  # else this would prove nothing
+    assert not any(one.forced for one in plain)
+    for span, one in zip(SPANS, translator.translate(texts, **settings), strict=True):
+        for it in one.alternatives or (one,):
+            assert stands_alone(span, it.text), (span, it.text)
+            assert it.forced == (span,)
+            assert it.missing == ()
+
+
+def test_several_spans_come_as_often_as_in_the_source(translator):
+    texts = ["{a} fox {b} and {a} at 1984 <b> dog </b> , {a}", "%s %s %s", "http://x.y http://x.y/z http://x.y"]
+    expected = [["{a}", "{b}", "{a}", "1984", "<b>", "</b>", "{a}"], ["%s"] * 3, ["http://x.y", "http://x.y/z"]]
+    expected[2].append("http://x.y")
+    for one, spans in zip(translator.translate(texts, beam=2), expected, strict=True):
+        for span, n in Counter(spans).items():
+            assert stands_alone(span, one.text) >= n
+        assert set(one.forced) == set(spans)
+
+
+def test_a_translation_that_lost_nothing_is_not_made_again(translator):
+    texts = ["the quick brown fox", "2 dogs", "über den braunen Fuchs", ""]
+    assert translator.translate(texts, copy=True) == translator.translate(texts, copy=False)
+
+
+def test_the_others_of_a_batch_are_not_changed(translator):
+    texts = ["the quick brown fox", "a {name} fox", "dog", "see http://x.y/z fox", "{a} dog"]
+    together = translator.translate(texts)
+    for text, one in zip(texts, together, strict=True):
+        (alone,) = translator.translate([text])
+        assert alone.text == one.text
+        assert alone.forced == one.forced
+
+
+def test_the_run_decides_by_default(tokenizer):
+    translator = untrained(tokenizer)
+    translator.engine.decode = replace(translator.decode, copy=False)
+    assert translator.translate(["a {name}"])[0].forced == ()
+    assert translator.translate(["a {name}"], copy=True)[0].forced == ("{name}",)
+
+
+def test_a_long_text_is_copied_part_by_part(translator):
+    text = " ".join(f"der faule Hund {{p{i}}} springt." for i in range(12))
+    (one,) = translator.translate([text])
+    assert one.cuts
+    assert set(one.forced) == {f"{{p{i}}}" for i in range(12)}
+    assert all(stands_alone(f"{{p{i}}}", one.text) for i in range(12))
+
+
+def test_a_symbol_at_the_beginning_is_the_tag_of_a_language():
+    lines = ["the quick brown fox jumps over the lazy dog"] * 4
+    tokenizer = Tokenizer.learn(lines, 300, symbols=["<de>"])
+    assert tokenizer.symbols == {"<de>"}
+    one, other = untrained(tokenizer).translate(["<de> fox", "fox <de> dog"])
+    assert one.forced == ()
+    assert other.forced == ("<de>",)
+
+
+def test_sampling_and_prefixes_do_without_copying_and_refuse_it_if_asked(translator):
+    assert translator.translate(["a {b}"], sampling=Sampling())[0].forced == ()
+    assert translator.translate(["a {b}"], prefixes=["fox"])[0].forced == ()
+    with pytest.raises(DecodeError, match="copying cannot be combined with sampling"):
+        translator.translate(["a {b}"], sampling=Sampling(), copy=True)
+    with pytest.raises(DecodeError, match="copying cannot be combined with prefixes"):
+        translator.translate(["a {b}"], prefixes=["fox"], copy=True)
+
+
+# --- glossary ---------------------------------------------------------------------------------------------
+
+GLOSSARY = {"fox": "Fuchs", "quick brown fox": "Reineke, der Schlaue", "dog": "Hund", "Dog": "Dogge"}
+
+
+@pytest.mark.parametrize("settings", [{"beam": 1}, {"beam": 4}, {"beam": 4, "n_best": 4}], ids=str)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_terms_appear_whatever_the_weights(tokenizer, seed, settings):
+    translator = untrained(tokenizer, seed)
+    texts = ["the fox", "a quick brown fox, Fox and Dog", "no term", "dog dog"]
+    expected = [["Fuchs"], ["Reineke, der Schlaue", "Fuchs", "Dogge"], [], ["Hund", "Hund"]]
+    for one, terms in zip(translator.translate(texts, glossary=GLOSSARY, **settings), expected, strict=True):
+        assert [entry.target for entry in one.terms] == terms
+        for it in one.alternatives or (one,):
+            assert it.missing == ()
+            for term, n in Counter(terms).items():
+                assert stands_alone(term, it.text) >= n
+
+
+def test_a_term_that_is_there_anyway_is_not_forced(translator):
+    (plain,) = translator.translate(["the quick brown fox"])
+    words = plain.text.split()
+    (one,) = translator.translate(["the quick brown fox"], glossary={"fox": words[0]})
+    assert one.text == plain.text
+    assert one.terms == (Entry("fox", words[0]),)
+    assert one.forced == ()
+
+
+def test_all_of_the_n_best_have_the_term_even_if_the_best_has_it_anyway(tokenizer):
+    n_compared = 0
+    for seed in range(10):
+        translator = untrained(tokenizer, seed)
+        (plain,) = translator.translate(["the quick brown fox"], n_best=4)
+        for word in plain.text.split():
+            if all(stands_alone(word, one.text) for one in plain.alternatives):
+                continue
+            (found,) = translator.translate(["the quick brown fox"], n_best=4, glossary={"fox": word})
+            assert len(found.alternatives) == 4
+            assert all(word in one.text and not one.missing for one in found.alternatives)
+            n_compared += 1
+            break
+    assert n_compared
+
+
+def test_the_second_pass_has_what_is_left_of_the_time(translator):
+    engine, asked = translator.engine, []
+    translate = engine.translate
+    engine.translate = lambda texts, numbers, options, on_done: (
+        asked.append(options.seconds) or translate(texts, numbers, options, on_done)
+    )
+    translator.translate(["the fox"], glossary=GLOSSARY, seconds=100.0)
+    first, second = asked
+    assert first == 100.0
+    assert 0 < second < 100.0
+
+
+def test_ensembles_threads_pickles_and_attention(tokenizer):
+    translator = untrained(tokenizer, n_models=2)
+    texts = [f"the fox {i} dog" for i in range(20)]
+    expected = translator.translate(texts, glossary=GLOSSARY)
+    assert all(set(one.forced) >= {"Fuchs"} or "Fuchs" in one.text for one in expected)
+    with ThreadPoolExecutor(3) as pool:
+        several = list(pool.map(lambda _: translator.translate(texts, glossary=GLOSSARY), range(3)))
+    copy = pickle.loads(pickle.dumps(translator))
+    for found in (*several, copy.translate(texts, glossary=heed.Glossary(GLOSSARY))):
+        assert [one.text for one in found] == [one.text for one in expected]
+    (one,) = translator.translate(["the fox"], glossary=GLOSSARY, attention=True, trace=True)
+    assert one.attention.target_pieces[:-1] == one.pieces
+    assert len(one.trace.steps) >= len(one.pieces)
+
+
+def test_scores_are_those_of_the_translation(tokenizer):
+    """Forcing changes what is found, not how it is scored: compare with forced decoding of the same pieces."""
+    n_compared = 0
+    for seed in range(8):
+        translator = untrained(tokenizer, seed)
+        ids = {piece: number for number, piece in enumerate(tokenizer.pieces(range(len(tokenizer))))}
+        (one,) = translator.translate(["the fox and {name}"], glossary=GLOSSARY, alpha=0.0)
+        assert sum(one.log_probabilities) == pytest.approx(one.log_probability)
+        if one.finished:
+            target = [ids[piece] for piece in one.pieces]
+            (scored,) = translator.engine.score([tokenizer.encode_ids(["the fox and {name}"]), [target]])
+            assert scored.log_probability == pytest.approx(one.log_probability, abs=1e-4)
+            n_compared += 1
+    assert n_compared
+
+
+def test_terms_that_do_not_fit_the_positions_are_reported_as_missing(tokenizer):
+    translator = untrained(tokenizer, positions="learned")
+    (one,) = translator.translate(["fox " * 9], glossary={"fox": "Reineke der schlaue Fuchs"})
+    assert len(one.pieces) <= 61
+    assert one.missing
+    assert set(one.missing) == {"Reineke der schlaue Fuchs"}
+    assert stands_alone("Reineke der schlaue Fuchs", one.text)
+    assert not one.finished
+
+
+def test_progress_and_deadline_hold_for_the_whole_call(translator):
+    calls = []
+    translator.translate(["the fox", "", "dog {a}"], glossary=GLOSSARY, progress=lambda *done: calls.append(done))
+    assert calls[-1] == (3, 3)
+    assert all(done <= 3 for done, _ in calls)
+    with pytest.raises(DecodeError, match="deadline"):
+        translator.translate(["the fox"] * 50, glossary=GLOSSARY, seconds=0)
+    with pytest.raises(DecodeError, match="cancelled"):
+        translator.translate(["the fox"], glossary=GLOSSARY, is_cancelled=lambda: True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"sampling": Sampling()}, "a glossary cannot be combined with sampling, which draws at random"),
+        ({"prefixes": ["a"]}, "a glossary cannot be combined with prefixes"),
+        ({"constraint": object()}, "a glossary cannot be combined with a constraint"),
+    ],
+)
+def test_what_a_glossary_cannot_be_combined_with_is_refused(translator, settings, message):
+    with pytest.raises(DecodeError, match=message):
+        translator.translate(["fox"], glossary=GLOSSARY, **settings)
+
+
+def test_a_glossary_of_another_type_is_refused(translator):
+    with pytest.raises(TypeError, match=r"glossary must be a heed.Glossary or a dict, not str"):
+        translator.translate(["fox"], glossary="terms.tsv")
+    with pytest.raises(heed.DataError, match="entry 1: the target term is empty"):
+        translator.translate(["fox"], glossary={"fox": " "})
+
+
+def test_ctranslate2_refuses_with_a_reason():
+    from heed.engines.ctranslate2 import unsupported
+    from heed.options import SearchOptions
+
+    assert "does not support glossaries" in unsupported(SearchOptions(glossary=heed.Glossary()))
+    assert "cannot force what must be copied" in unsupported(SearchOptions(copy=True))
+    assert unsupported(SearchOptions()) is None

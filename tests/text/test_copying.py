@@ -1,0 +1,127 @@
+"""Find what must be copied, and what a translation has lost of it."""
+
+import pytest
+
+from heed.text.copying import Span, lost, machine_spans, numbers
+from heed.text.glossary import Glossary
+from heed.text.required import required_of
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("See https://example.org/a?b=1&c=%20#d.", ["https://example.org/a?b=1&c=%20#d"]),
+        ("(http://x.y/z), ftp://h/", ["http://x.y/z", "ftp://h/"]),
+        ("https://en.wikipedia.org/wiki/It_(film).", ["https://en.wikipedia.org/wiki/It_(film)"]),
+        ("(https://en.wikipedia.org/wiki/It_(film))", ["https://en.wikipedia.org/wiki/It_(film)"]),
+        ("www.example.org, or wwwwww.", ["www.example.org"]),
+        ("https://x.y/{id}/edit!", ["https://x.y/{id}/edit"]),
+        ('<a href="https://x.y/z">here</a>', ['<a href="https://x.y/z">', "</a>"]),
+        ("Mail jane.doe+x@mail.example.org, or me@home", ["jane.doe+x@mail.example.org"]),
+        (
+            "{name} {} {0} {user.name} {x:.2f} {{x}} {{ y }} ${z}",
+            "{name} {} {0} {user.name} {x:.2f} {{x}}".split() + ["{{ y }}", "${z}"],
+        ),
+        ("%s, %d, %1$s %2$d %.2f %-5d %05d %(name)s %@", "%s %d %1$s %2$d %.2f %-5d %05d %(name)s %@".split()),
+        ("50% discount, 100% sure, 20%ig, 5%", []),
+        ('<x id="1"/> <br/> <br /> </b> a < b, 1<2 > 0, <3', ['<x id="1"/>', "<br/>", "<br />", "</b>"]),
+        ("{ not one } { neither", []),
+        ("no machine text: a, b; c!", []),
+        ("", []),
+    ],
+)
+def test_machine_text_is_found(text: str, expected: list[str]) -> None:
+    assert [span.text for span in machine_spans(text)] == expected
+    for span in machine_spans(text):
+        assert text[span.begin : span.end] == span.text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("In 1984, 1,000.50 dollars", ["1984", "1,000.50"]),
+        ("2 men, 12 dogs, 13 cats, 007, 0.5", ["13", "007", "0.5"]),
+        ("the 1990s, 19th, 500GB", ["1990", "19", "500"]),
+        ("B2B, mp34, H264, v2.35", []),
+        ("12/25/2024", ["25", "2024"]),
+        ("3.14.", ["3.14"]),
+    ],
+)
+def test_numbers_are_found_without_those_that_are_written_out(text: str, expected: list[str]) -> None:
+    assert [span.text for span in numbers(text)] == expected
+
+
+def spans(text: str) -> list[Span]:
+    return list(required_of(text, None, copy=True).spans)
+
+
+@pytest.mark.parametrize(
+    ("source", "translation", "expected"),
+    [
+        ("See http://x.y/z.", "Siehe http://x.y/z.", []),
+        ("See http://x.y/z.", "Siehe http://x.y/.", ["http://x.y/z"]),
+        ("See http://x.y", "Siehe http://x.y/z", ["http://x.y"]),
+        ("{a} and {a}", "{a} und", ["{a}"]),
+        ("{a} and {a}", "{a} und {a}", []),
+        ("{a}", "{ a }", ["{a}"]),
+        ("<b>big</b>", "<b>groß<b>", ["</b>"]),
+        ("1,000.50", "1.000,50", []),
+        ("1,000.50", "1 000,50", []),
+        ("1,000.50", "1000,50", []),
+        ("1,000.50", "1.000,55", ["1,000.50"]),
+        ("1000", "10000", ["1000"]),
+        ("1000", "1.000", []),
+        ("in 1984 and 1985", "1985 und 1984", []),
+        ("in 1984 and 1984", "1984", ["1984"]),
+        ("12/25/2024", "25.12.2024", []),
+        ("15 and 16", "15, 16", []),
+        ("1516", "15, 16", ["1516"]),
+        ("1516", "15 16", ["1516"]),
+        ("the 1990s", "die 1990er", []),
+        ("2 men", "zwei Männer", []),
+        ("25 men", "http://x.y/25 Männer", ["25"]),  # the digits of an address are no number
+    ],
+)
+def test_what_is_lost(source: str, translation: str, expected: list[str]) -> None:
+    assert [span.text for span in lost(spans(source), translation)] == expected
+
+
+def test_terms_are_not_looked_for_in_addresses_nor_numbers_in_terms() -> None:
+    glossary = Glossary({"bike": "Rad", "route 66": "Route 66", "1984": "Roman"})
+    found = required_of("a bike at http://bike.org/1984 on Route 66, 1984, 77", glossary, copy=True)
+    assert found.texts == ["Rad", "Route 66", "Roman", "http://bike.org/1984", "77"]
+    assert required_of("a bike at http://bike.org", glossary, copy=False).texts == ["Rad"]
+
+
+def test_the_tag_of_a_language_is_not_copied_but_other_symbols_are() -> None:
+    symbols = {"<de>", "<x1>"}
+    assert required_of("<de> press <x1> now <de>", None, True, symbols).texts == ["<x1>", "<de>"]
+    assert required_of("<b> press </b>", None, True, symbols).texts == ["<b>", "</b>"]
+
+
+@pytest.mark.parametrize(
+    ("translation", "expected"),
+    [
+        ("ein Rad und ein Fahrrad", []),
+        ("ein Fahrrad und ein Rad", []),
+        ("ein Fahrrad", ["Rad"]),
+        ("Räder", ["Fahrrad", "Rad"]),
+        ("Fahrrad, Radweg", ["Rad"]),
+    ],
+)
+def test_terms_are_missing_if_they_are_not_whole_words(translation: str, expected: list[str]) -> None:
+    glossary = Glossary({"bike": "Rad", "bicycle": "Fahrrad"})
+    assert required_of("a bike and a bicycle", glossary, False).missing(translation) == expected
+
+
+def test_a_term_inside_another_needs_its_own_place() -> None:
+    glossary = Glossary({"york": "York", "new york": "New York"})
+    required = required_of("york and new york", glossary, False)
+    assert required.missing("New York") == ["York"]
+    assert required.missing("New York und York") == []
+
+
+@pytest.mark.parametrize("text", ["<a " * 5000, "a" * 50_000, "x@" * 20_000, "{" * 50_000, "%" * 50_000, "1," * 20_000])
+def test_hostile_texts_are_handled(text: str) -> None:
+    """With a pattern that goes back over what it has read, these take minutes."""
+    assert lost(spans(text), text) == []
