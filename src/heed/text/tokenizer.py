@@ -30,7 +30,9 @@ _CHUNK_CHARACTERS = 1000
 # without it; in a text to encode, it becomes bytes.
 _RESERVED = "\u2585"
 
-_NORMAL, _BPE = 1, 2  # in sentencepiece_model.proto: Type.NORMAL, ModelType.BPE
+# In sentencepiece_model.proto: Type.NORMAL, Type.USER_DEFINED, ModelType.BPE
+_NORMAL, _USER_DEFINED = 1, 4
+_BPE = 2
 
 
 @dataclass(frozen=True)
@@ -186,6 +188,12 @@ class Tokenizer:
             elif field == 2 and isinstance(value, bytes) and dict(_fields(value)).get(3, 1) != _BPE:
                 raise TokenizerError("the vocabulary is not byte-pair encoding, so there are no merges to skip")
         return found
+
+    @cached_property
+    def symbols(self) -> frozenset[int]:
+        """Return the ids of the words that are one piece each and never split, such as tags."""
+        pieces = [value for field, value in _fields(self.model) if field == 1 and isinstance(value, bytes)]
+        return frozenset(i for i, piece in enumerate(pieces) if dict(_fields(piece)).get(3, 1) == _USER_DEFINED)
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of ids; special tokens are ignored, and invalid byte sequences become U+FFFD."""
