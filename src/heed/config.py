@@ -62,7 +62,7 @@ class TrainingText:
     source: str = ""  # text to translate from
     target: str = ""  # its translation, line by line
     weight: float = 1.0  # how often an epoch has each pair; 0.5: half of the pairs, in turn
-    tag: str = ""  # a word to put before each source line, such as <bt>; it must be one of text.symbols
+    tag: str = ""  # a word to put before each source line, such as `<bt>`; it must be one of text.symbols
 
 
 @dataclass(frozen=True)
