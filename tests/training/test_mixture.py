@@ -141,3 +141,16 @@ def test_the_settings_are_shown(config: heed.Config, tmp_path: Path) -> None:
     found = json.loads(command("train", tmp_path / "x.json", "--settings", "--json").out)["settings"]["data.train"]
     assert found["value"] == list(config.to_dict()["data"]["train"])
     assert found["default"] == []
+
+
+def test_steps_go_through_epochs_of_different_lengths(config: heed.Config, tmp_path: Path) -> None:
+    """With weight 0.5, epochs have two and three of these five pairs, each of which fills a batch."""
+    lines = ["abcdefghijklmnop"[:n] for n in range(11, 16)]
+    path = str(write_lines(tmp_path / "c.src", lines))
+    config = with_texts(config, TrainingText(path, path, weight=0.5))
+    config = replace(config, text=TextConfig(unit="character", vocab_size=300))
+    config = replace(config, train=replace(config.train, max_steps=5, batch_tokens=21, micro_batch_tokens=21))
+    seen: list[int] = []
+    run = heed.train(config, tmp_path / "run", on_step=lambda step, result: seen.append(result.n_tokens), quiet=True)
+    assert sorted(seen) == sorted(PairStore.open(run.path / "data").target.lengths.tolist())
+    assert len(set(seen)) == 5
