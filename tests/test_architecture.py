@@ -2,7 +2,8 @@
 
 errors | vocabulary | wording | bar | allocator | processor | threads < lock < durable | cache
        < config | kernels | options < settings < text | model | evaluate | demo < parsing
-       < data | decode | translation < doctor < checkpoint < run < export < engines < translator < inspect | training
+       < data | decode | translation < doctor < checkpoint < run < export < engines < translator
+       < inspect | training | distil
        < serve | paper | bench < cli
 """
 
@@ -34,7 +35,7 @@ ORDER = [
     ["export"],
     ["engines"],
     ["translator"],
-    ["inspect", "training"],
+    ["inspect", "training", "distil"],
     ["serve", "paper", "bench"],
     ["cli"],
 ]

@@ -16,6 +16,7 @@ from heed.cli import (
     bench,
     check_resume,
     demo,
+    distil,
     doctor,
     evaluate,
     export,
@@ -38,6 +39,7 @@ COMMANDS = {
     "prepare": prepare,
     "train": train,
     "translate": translate,
+    "distil": distil,
     "evaluate": evaluate,
     "score": score,
     "export": export,
@@ -50,7 +52,7 @@ COMMANDS = {
 # The sections of `heed --help`.
 GROUPS = {
     "first steps": ["demo", "train", "translate"],
-    "preparing and training": ["doctor", "split", "prepare", "runs", "plot", "check-resume"],
+    "preparing and training": ["doctor", "split", "prepare", "distil", "runs", "plot", "check-resume"],
     "measuring": ["evaluate", "score", "bench"],
     "other": ["export"],
 }

@@ -45,7 +45,7 @@ class ParallelText:
         Raises:
             DataError: the files are empty or have different numbers of lines.
         """
-        counts = [(path, _count_lines(path)) for path in (self.source, self.target) if path]
+        counts = [(path, count_lines_of(path)) for path in (self.source, self.target) if path]
         for path, count in counts:
             if count == 0:
                 raise DataError(f"{path}: is empty; a corpus needs at least one line")
@@ -95,7 +95,12 @@ def overlap(train: Iterable[tuple[str, str]], pairs: list[tuple[str, str]]) -> i
     return sum(pair in shared for pair in pairs)
 
 
-def _count_lines(path: str) -> int:
+def count_lines_of(path: str) -> int:
+    """Return the number of lines of a file that will be read again.
+
+    Raises:
+        DataError: it cannot be read, or only once.
+    """
     if path == "-" or Path(path).is_fifo():
         raise DataError(f"{path}: a pipe can be read only once, but a corpus is read several times; save it to a file")
     with reading(path) as stream:
