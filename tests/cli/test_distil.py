@@ -1,14 +1,17 @@
 """`heed distil`: the pairs it writes, and that a kill loses nothing that was done."""
 
 import gzip
+import io
 import json
 import os
 import signal
 import time
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
 
+from heed.cli.main import main
 from tests.cli.conftest import Done, Trained, heed, letters, started, write_lines
 
 GREEDY = ["--beam", 1]
@@ -19,8 +22,16 @@ def read(folder: Path) -> tuple[list[str], list[str]]:
     return source, target
 
 
+def here(*arguments: object) -> Done:
+    """Run the command in this process, which has torch imported."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main([str(word) for word in arguments])
+    return Done(code, out.getvalue(), err.getvalue())
+
+
 def distil(trained: Trained, text: Path, out: Path, *options: object) -> Done:
-    done = heed("distil", "--model", trained.path, "--input", text, "--out", out, *options)
+    done = here("distil", "--model", trained.path, "--input", text, "--out", out, *options)
     assert done.code == 0, done.err
     return done
 
@@ -42,15 +53,15 @@ def test_pairs_are_those_of_translate(
     trained: Trained, text: Path, expected: list[dict[str, object]], tmp_path: Path
 ) -> None:
     done = distil(trained, text, tmp_path / "out", "--json")
-    finished = [one for one in expected if str(one["source"]).strip() and one["finished"]]
-    source, target = read(tmp_path / "out")
-    assert source == [one["source"] for one in finished] and target == [one["text"] for one in finished]
+    spoken = [one for one in expected if str(one["source"]).strip()]
+    good = [one for one in spoken if one["finished"] and one["text"]]
+    bad = [f"{one['line']}\t{'empty' if one['finished'] else 'unfinished'}" for one in spoken if one not in good]
+    assert read(tmp_path / "out") == ([one["source"] for one in good], [one["text"] for one in good])
+    assert (tmp_path / "out" / "left_out.tsv").read_text().splitlines() == bad
     found = json.loads(done.out)
-    assert (found["lines"], found["blank"]) == (32, 2)
-    assert found["pairs"] == len(finished) and found["unfinished"] == 30 - len(finished)
+    assert (found["lines"], found["blank"], found["pairs"]) == (32, 2, len(good))
+    assert found["unfinished"] + found["empty"] == len(bad) > 0
     assert found["source"] == str(tmp_path / "out" / "source")
-    unfinished = [f"{one['line']}\tunfinished" for one in expected if not one["finished"]]
-    assert (tmp_path / "out" / "left_out.tsv").read_text().splitlines() == unfinished
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         *("source", "target", "left_out.tsv", "progress.json", "lock")
     }
@@ -82,7 +93,7 @@ def test_several_translations_of_a_line(
 
 
 def test_a_kill_loses_at_most_a_chunk(trained: Trained, tmp_path: Path) -> None:
-    text = write_lines(tmp_path / "mono.src", letters(4, 4_500))
+    text = write_lines(tmp_path / "mono.src", letters(4, 2_500))
     options = ["distil", "--model", trained.path, "--input", text, *GREEDY]
     process = started(*options, "--out", tmp_path / "killed")
     try:
@@ -98,16 +109,17 @@ def test_a_kill_loses_at_most_a_chunk(trained: Trained, tmp_path: Path) -> None:
     assert before >= 1_000 and not (tmp_path / "killed" / "source").exists()
     with open(tmp_path / "killed" / "source.part", "a") as cut_short:
         cut_short.write("half a li")
-    refused = heed(*options, "--out", tmp_path / "killed", "--reverse")
+    refused = here(*options, "--out", tmp_path / "killed", "--reverse")
     assert refused.code == 1 and "reverse was False and is now True" in refused.err
+    # In processes of their own, because sums on another number of threads may round differently.
     assert heed(*options, "--out", tmp_path / "killed").code == 0
     assert heed(*options, "--out", tmp_path / "whole").code == 0
     for name in ("source", "target", "left_out.tsv"):
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    again = heed(*options, "--out", tmp_path / "killed", "--json")
-    assert again.code == 0 and json.loads(again.out)["lines"] == 4_500
+    again = here(*options, "--out", tmp_path / "killed", "--json")
+    assert again.code == 0 and json.loads(again.out)["lines"] == 2_500
     (tmp_path / "killed" / "source").write_bytes(b"")
-    damaged = heed(*options, "--out", tmp_path / "killed")
+    damaged = here(*options, "--out", tmp_path / "killed")
     assert damaged.code == 1 and "source: damaged (0 bytes instead of" in damaged.err
 
 
@@ -120,7 +132,7 @@ def test_what_goes_on_must_be_the_same(trained: Trained, second: Trained, text: 
         (["--model", second.path, "--input", text], "models was [{'checkpoint': 'average-00000040'"),
         (["--model", trained.path, "--input", write_lines(tmp_path / "x", ["a b"])], "input was "),
     ]:
-        done = heed("distil", *changes, "--out", out)
+        done = here("distil", *changes, "--out", out)
         assert done.code == 1 and complaint in done.err and "name a new folder" in done.err
 
 
@@ -136,13 +148,13 @@ def test_what_goes_on_must_be_the_same(trained: Trained, second: Trained, text: 
 def test_wrong_use(
     trained: Trained, text: Path, tmp_path: Path, options: list[object], code: int, complaint: str
 ) -> None:
-    done = heed("distil", "--model", trained.path, "--input", text, "--out", tmp_path / "out", *options)
+    done = here("distil", "--model", trained.path, "--input", text, "--out", tmp_path / "out", *options)
     assert done.code == code and complaint in done.err
     assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_with_other_files_is_left_alone(trained: Trained, text: Path, tmp_path: Path) -> None:
     (tmp_path / "source").write_bytes(b"precious")
-    done = heed("distil", "--model", trained.path, "--input", text, "--out", tmp_path)
+    done = here("distil", "--model", trained.path, "--input", text, "--out", tmp_path)
     assert done.code == 1 and "already exists, and `heed distil` did not make it" in done.err
     assert [path.name for path in tmp_path.iterdir()] == ["source"]
