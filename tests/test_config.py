@@ -12,6 +12,7 @@ from heed.config import (
     BOUNDS,
     PRESETS,
     Config,
+    DataConfig,
     DecodeConfig,
     ModelConfig,
     Setting,
@@ -322,6 +323,12 @@ def test_entries_of_the_wrong_kind(value: Any, complaint: str) -> None:
     with pytest.raises(ConfigError) as raised:
         build_config(base(), ("x", {"data": {"train": value}}))
     assert str(raised.value).startswith(complaint)
+
+
+def test_corpora_of_another_type_are_refused_in_python() -> None:
+    for wrong in ([TrainingText("a.tsv")], ({"source": "a.tsv"},), "a.tsv"):
+        with pytest.raises(TypeError, match=r"DataConfig\(train=\.\.\.\) must be a tuple of TrainingText, not "):
+            DataConfig(train=wrong)  # type: ignore[arg-type]
 
 
 def test_corpora_from_a_file_and_back(tmp_path: Path) -> None:

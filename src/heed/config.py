@@ -76,6 +76,10 @@ class DataConfig:
     valid_source: str = ""  # held-out text; if unset, there is no validation and no early stopping
     valid_target: str = ""  # its translation, line by line
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.train, tuple) or not all(isinstance(text, TrainingText) for text in self.train):
+            raise TypeError(f"DataConfig(train=...) must be a tuple of TrainingText, not {self.train!r}")
+
     @property
     def training_texts(self) -> tuple[TrainingText, ...]:
         """Return the corpora to train on, one or several; none if the text was prepared elsewhere."""
@@ -145,7 +149,9 @@ class Config:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the config as nested dictionaries, as config.json has it."""
-        return asdict(self)
+        found = asdict(self)
+        found["data"]["train"] = list(found["data"]["train"])
+        return found
 
 
 # The smallest and the largest value of each number. Others cannot work, so they are refused before any work starts.

@@ -139,7 +139,7 @@ def test_the_settings_are_shown(config: heed.Config, tmp_path: Path) -> None:
     assert "* data.train = 2 corpora" in shown and f'    - source = "{config.data.train[0].source}"' in shown
     assert "      weight = 0.3\n" in shown and '      tag = "<bt>"\n' in shown
     found = json.loads(command("train", tmp_path / "x.json", "--settings", "--json").out)["settings"]["data.train"]
-    assert found["value"] == list(config.to_dict()["data"]["train"])
+    assert found["value"] == config.to_dict()["data"]["train"]
     assert found["default"] == []
 
 

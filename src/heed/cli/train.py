@@ -165,7 +165,7 @@ def _print_settings(config: "Config", as_json: bool) -> None:
         value = ours[one.section][one.key]
         mark = " " if value == base[one.section][one.key] else "*"
         shown = "(left out)" if value is None else json.dumps(value, ensure_ascii=False)
-        entries = value if isinstance(value, tuple) else ()
+        entries = value if isinstance(value, list) else []
         shown = counted(len(entries), "corpus", "corpora") if entries else shown
         left = f"{mark} {one.section}.{one.key} = {shown}"
         lines = textwrap.wrap(one.meaning, 79 - _SETTING_COLUMNS) or [""]
