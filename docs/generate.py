@@ -6,6 +6,14 @@ from pathlib import Path
 
 from heed import config
 
+_HEAD = ["| key | type | default | |", "| --- | --- | --- | --- |"]
+
+
+def _row(setting: config.Setting) -> str:
+    type_ = setting.type.replace("|", "or").replace("Literal[", "").replace("]", "")
+    type_ = "tables" if type_.startswith("tuple") else type_
+    return f"| `{setting.key}` | {type_} | `{setting.default}` | {setting.meaning} |"
+
 
 def render() -> str:
     out = [
@@ -34,14 +42,17 @@ def render() -> str:
             "",
             str(inspect.getdoc(kind)),
             "",
-            "| key | type | default | |",
-            "| --- | --- | --- | --- |",
+            *_HEAD,
         ]
-        for setting in config.all_settings():
-            if setting.section == section:
-                type_ = setting.type.replace("|", "or").replace("Literal[", "").replace("]", "")
-                out.append(f"| `{setting.key}` | {type_} | `{setting.default}` | {setting.meaning} |")
-        out.append("")
+        out += [*map(_row, config.settings_of(section, kind)), ""]
+        if section == "data":
+            out += [
+                "Each `[[data.train]]` has these keys; [train.md](train.md#several-corpora) has an example.",
+                "",
+                *_HEAD,
+                *map(_row, config.settings_of("data.train", config.TrainingText)),
+                "",
+            ]
     out += ["## Presets", "", "A preset never changes its meaning; an improved one gets a new name.", ""]
     for name, preset in config.PRESETS.items():
         made = preset().to_dict()

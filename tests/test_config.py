@@ -12,11 +12,14 @@ from heed.config import (
     BOUNDS,
     PRESETS,
     Config,
+    DataConfig,
     DecodeConfig,
     ModelConfig,
     Setting,
     TrainConfig,
+    TrainingText,
     all_settings,
+    base,
     preset,
     tiny,
 )
@@ -26,6 +29,8 @@ from heed.model.dropout import Dropout
 from heed.model.transformer import Transformer
 from heed.settings import build_config, config_from_dict, parse_overrides, read_config
 from heed.vocabulary import Vocabulary
+
+ENTRY = {"source": "a.en", "target": "a.de"}
 
 
 def faults_of(settings: dict[str, Any], base: Config | None = None) -> list[str]:
@@ -278,12 +283,66 @@ def test_all_faults_are_reported_at_once() -> None:
         ({"decode": {"extra_length": -1}}, ["decode.extra_length = -1: must be at least 0"]),
         ({"data": {"valid_target": "v.de"}}, ["data.valid_target = 'v.de'", "data.valid_source, is missing"]),
         ({"data": {"train_target": "t.de"}}, ["data.train_target = 't.de'", "data.train_source, is missing"]),
+        ({"data": {"train": [ENTRY, {"target": "a"}]}}, ["data.train, entry 2: has no source"]),
+        ({"data": {"train": [ENTRY | {"weight": 0}]}}, ["data.train, entry 1: weight = 0.0: must be at least 0.001"]),
+        ({"data": {"train": [ENTRY | {"weight": -2}]}}, ["entry 1: weight = -2.0: must be at least 0.001"]),
+        ({"data": {"train": [ENTRY | {"weight": math.nan}]}}, ["entry 1: weight = nan: must be finite"]),
+        ({"data": {"train": [ENTRY | {"weight": math.inf}]}}, ["entry 1: weight = inf: must be finite"]),
+        ({"data": {"train": [ENTRY | {"weight": 1001}]}}, ["entry 1: weight = 1001.0: must be at most 1,000"]),
+        (
+            {"data": {"train": [ENTRY, ENTRY | {"source": "./a.en"}]}},
+            ["entry 2: ./a.en is the corpus of entry 1 again"],
+        ),
+        ({"data": {"train": [ENTRY], "train_source": "b.tsv"}}, ["data.train already names the training text"]),
+        ({"data": {"train": [ENTRY], "prepared": "p"}}, ["drop data.train or data.prepared"]),
+        ({"data": {"train": [ENTRY | {"tag": "a b"}]}}, ["entry 1: tag = 'a b': must be one word"]),
+        (
+            {"data": {"train": [ENTRY | {"tag": "<bt>"}]}, "text": {"symbols": "<x>"}},
+            ["entry 1: tag = '<bt>' would be split", 'text.symbols = "<x> <bt>"'],
+        ),
     ],
 )
 def test_values_that_cannot_be(settings: dict[str, Any], words: list[str]) -> None:
     (fault,) = faults_of(settings)
     for word in words:
         assert word in fault
+
+
+@pytest.mark.parametrize(
+    ("value", "complaint"),
+    [
+        ("a.en", "x: data.train = 'a.en': must be a list of tables; write [[data.train]]"),
+        (["a.en"], "x: data.train = ['a.en']: must be a list of tables"),
+        ({"source": "a"}, "x: data.train = {'source': 'a'}: must be a list of tables"),
+        ([{"source": "a", "wieght": 2}], 'x: data.train, entry 1: unknown key "wieght"; did you mean "weight"?'),
+        ([{"source": "a"}, {"source": 5}], "x: data.train, entry 2: source = 5: must be text"),
+        ([{"source": "a", "weight": "2"}], "x: data.train, entry 1: weight = '2': must be a number"),
+    ],
+)
+def test_entries_of_the_wrong_kind(value: Any, complaint: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        build_config(base(), ("x", {"data": {"train": value}}))
+    assert str(raised.value).startswith(complaint)
+
+
+def test_corpora_of_another_type_are_refused_in_python() -> None:
+    for wrong in ([TrainingText("a.tsv")], ({"source": "a.tsv"},), "a.tsv"):
+        with pytest.raises(TypeError, match=r"DataConfig\(train=\.\.\.\) must be a tuple of TrainingText, not "):
+            DataConfig(train=wrong)  # type: ignore[arg-type]
+
+
+def test_corpora_from_a_file_and_back(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text(
+        '[text]\nsymbols = "<bt>"\n[[data.train]]\nsource = "a.en"\ntarget = "a.de"\nweight = 2\n'
+        '[[data.train]]\nsource = "b.tsv"\ntag = "<bt>"\n'
+    )
+    config = build_config(base(), ("x.toml", read_config(tmp_path / "x.toml")))
+    assert config.data.train == (TrainingText("a.en", "a.de", 2.0), TrainingText("b.tsv", tag="<bt>"))
+    assert config.data.training_texts == config.data.train
+    write_json(tmp_path / "config.json", config.to_dict())
+    assert config_from_dict(read_config(tmp_path / "config.json"), "config.json") == config
+    one = build_config(base(), ("x", {"data": {"train_source": "a.en", "train_target": "a.de"}}))
+    assert one.data.training_texts == (TrainingText("a.en", "a.de"),)
 
 
 NUMBERS = [

@@ -56,14 +56,34 @@ class TextConfig:
 
 
 @dataclass(frozen=True)
+class TrainingText:
+    """Describe one of several corpora to train on: an entry of `data.train`."""
+
+    source: str = ""  # text to translate from
+    target: str = ""  # its translation, line by line
+    weight: float = 1.0  # how often an epoch has each pair; 0.5: half of the pairs, in turn
+    tag: str = ""  # a word to put before each source line, such as `<bt>`; it must be one of text.symbols
+
+
+@dataclass(frozen=True)
 class DataConfig:
     """Set where the text is. A `.tsv` source without a target has both, separated by a tab; `.gz` files work too."""
 
     train_source: str = ""  # text to translate from
     train_target: str = ""  # its translation, line by line
-    prepared: str = ""  # a folder created by `heed prepare`, instead of the two above
+    train: tuple[TrainingText, ...] = ()  # several corpora with weights, instead of the two above: [[data.train]]
+    prepared: str = ""  # a folder created by `heed prepare`, instead of the above
     valid_source: str = ""  # held-out text; if unset, there is no validation and no early stopping
     valid_target: str = ""  # its translation, line by line
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.train, tuple) or not all(isinstance(text, TrainingText) for text in self.train):
+            raise TypeError(f"DataConfig(train=...) must be a tuple of TrainingText, not {self.train!r}")
+
+    @property
+    def training_texts(self) -> tuple[TrainingText, ...]:
+        """Return the corpora to train on, one or several; none if the text was prepared elsewhere."""
+        return self.train or ((TrainingText(self.train_source, self.train_target),) if self.train_source else ())
 
 
 @dataclass(frozen=True)
@@ -130,7 +150,9 @@ class Config:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the config as nested dictionaries, as config.json has it."""
-        return asdict(self)
+        found = asdict(self)
+        found["data"]["train"] = list(found["data"]["train"])
+        return found
 
 
 # The smallest and the largest value of each number. Others cannot work, so they are refused before any work starts.
@@ -177,6 +199,8 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "decode.batch_tokens": (1, _MANY),
 }
 
+WEIGHT_BOUNDS = (0.001, 1_000)  # of each entry of data.train
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -195,9 +219,13 @@ _FIELD = re.compile(r"^    (\w+): (.+?) = (.+?)(?:  # (.*))?$")
 def all_settings() -> list[Setting]:
     """Return every key with its type, default and meaning, read from the source of the classes above."""
     types = {name: kind for name, kind in get_type_hints(Config).items() if name != "preset"}
+    return [setting for section, kind in types.items() for setting in settings_of(section, kind)]
+
+
+def settings_of(section: str, kind: type) -> list[Setting]:
+    """Return the keys of one of the classes above."""
     return [
         Setting(section, match[1], match[2], match[3], match[4] or "")
-        for section, kind in types.items()
         for line in inspect.getsource(kind).splitlines()
         if (match := _FIELD.match(line))
     ]

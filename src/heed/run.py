@@ -37,7 +37,8 @@ from heed.model.interface import SequenceModel
 from heed.settings import read_run_config
 from heed.text.tokenizer import Tokenizer
 
-# Settings that may change when a run resumes. The paths in [data] may change too, but not the text: it has checksums.
+# Settings that may change when a run resumes. The paths in [data] may change too, but not the text, which has
+# checksums, and not the weights of corpora.
 MAY_CHANGE = {"train.max_steps", "train.patience"}
 
 _ABSENT_IN_OLD_RUNS = {"kind": "transformer"}  # model settings that manifests of older versions do not have
@@ -320,12 +321,14 @@ class RunFolder:
 
 
 def _flat(config: dict[str, Any]) -> dict[str, Any]:
-    return {
+    flat = {
         f"{section}.{key}": v
         for section, values in config.items()
         if isinstance(values, dict)
         for key, v in values.items()
     }
+    flat["weight in data.train"] = [text.get("weight") for text in flat.get("data.train", ())] or [1.0]
+    return flat
 
 
 def load_weights(model: SequenceModel, weights: dict[str, Tensor], name: str) -> None:

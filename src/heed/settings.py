@@ -3,6 +3,7 @@
 import difflib
 import json
 import math
+import os
 import re
 import reprlib
 import tomllib
@@ -12,7 +13,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from heed.config import BOUNDS, Config, TrainConfig
+from heed.config import BOUNDS, WEIGHT_BOUNDS, Config, DataConfig, TextConfig, TrainConfig, TrainingText
 from heed.durable import read_json
 from heed.errors import ConfigError
 from heed.wording import did_you_mean
@@ -136,15 +137,37 @@ def _apply(config: Config, settings: dict[str, Any], origin: str, faults: list[s
 
 def _apply_section(section: Any, name: str, values: dict[str, Any], origin: str, faults: list[str]) -> Any:
     types = get_type_hints(type(section))
-    good = {}
+    good: dict[str, Any] = {}
     for key, value in values.items():
         if key not in types:
             faults.append(f'{origin}: unknown key "{name}.{key}"{_did_you_mean_key(name, key)}')
+        elif types[key] == tuple[TrainingText, ...]:
+            good[key] = _training_texts(value, origin, faults)
         elif (fault := _type_fault(value, types[key])) is not None:
             faults.append(f"{origin}: {name}.{key} = {_shown(value)}: {fault}")
         else:
             good[key] = _as_float(value) if types[key] is float else value
     return replace(section, **good)
+
+
+def _training_texts(entries: Any, origin: str, faults: list[str]) -> tuple[TrainingText, ...]:
+    """Return the entries of `data.train`."""
+    if not isinstance(entries, list | tuple) or not all(isinstance(entry, dict) for entry in entries):
+        how = 'must be a list of tables; write [[data.train]], and source = "..." below, for each corpus'
+        faults.append(f"{origin}: data.train = {_shown(entries)}: {how}")
+        return ()
+    types, texts = get_type_hints(TrainingText), []
+    for number, entry in enumerate(entries, 1):
+        where = f"{origin}: data.train, entry {number}"
+        faults += [f'{where}: unknown key "{key}"{did_you_mean(key, types)}' for key in entry if key not in types]
+        known = {key: value for key, value in entry.items() if key in types}
+        wrong = {key: fault for key, value in known.items() if (fault := _type_fault(value, types[key])) is not None}
+        faults += [f"{where}: {key} = {_shown(known[key])}: {fault}" for key, fault in wrong.items()]
+        good = {key: value for key, value in known.items() if key not in wrong}
+        if "weight" in good:
+            good["weight"] = _as_float(good["weight"])
+        texts.append(TrainingText(**good))
+    return tuple(texts)
 
 
 def _as_float(value: float) -> float:
@@ -197,8 +220,10 @@ def _contradictions(config: Config) -> list[str]:
         ]
         if target and not source
     ]
-    if data.prepared and data.train_source:
-        faults.append("data.prepared already contains the training text; drop data.train_source or data.prepared")
+    faults += _faults_of_training_texts(data, text, bool(text.tokenizer or train.init_from))
+    if data.prepared and data.training_texts:
+        given = "data.train" if data.train else "data.train_source"
+        faults.append(f"data.prepared already contains the training text; drop {given} or data.prepared")
     if data.prepared and text.tokenizer:
         faults.append("data.prepared has its own vocabulary; drop text.tokenizer")
     if text.unit != "subword" and (data.prepared or text.tokenizer):
@@ -221,16 +246,46 @@ def _contradictions(config: Config) -> list[str]:
     return faults
 
 
+def _faults_of_training_texts(data: DataConfig, text: TextConfig, has_vocabulary: bool) -> list[str]:
+    """Return a message for each entry of `data.train` that is incomplete, repeated, or wrong in weight or tag."""
+    faults = []
+    if data.train and data.train_source:
+        faults.append("data.train already names the training text; drop it or data.train_source (--source)")
+    seen: dict[tuple[str, ...], int] = {}
+    for number, entry in enumerate(data.train, 1):
+        where = f"data.train, entry {number}"
+        if not entry.source:
+            faults.append(f'{where}: has no source; add source = "FILE"')
+            continue
+        files = [os.path.realpath(path) if path else "" for path in (entry.source, entry.target)]
+        first = seen.setdefault((*files, entry.tag), number)
+        if first != number:
+            faults.append(
+                f"{where}: {entry.source} is the corpus of entry {first} again; give that one a higher weight"
+            )
+        if fault := _fault_of_number(entry.weight, *WEIGHT_BOUNDS):
+            faults.append(f"{where}: weight = {_shown(entry.weight)}: {fault}")
+        if entry.tag != "".join(entry.tag.split()):
+            faults.append(f"{where}: tag = {entry.tag!r}: must be one word, without blanks")
+        elif entry.tag and entry.tag not in text.symbols.split() and not has_vocabulary:
+            symbols = " ".join([*text.symbols.split(), entry.tag])
+            faults.append(f'{where}: tag = {entry.tag!r} would be split; add it: text.symbols = "{symbols}"')
+    return faults
+
+
 def _out_of_bounds(config: Config, name: str, least: float, most: float) -> str | None:
     section, key = name.split(".")
     value = getattr(getattr(config, section), key)
-    if value is None or least <= value <= most:
+    fault = None if value is None else _fault_of_number(value, least, most)
+    return fault and f"{name} = {_shown(value)}: {fault}"
+
+
+def _fault_of_number(value: float, least: float, most: float) -> str | None:
+    if least <= value <= most:
         return None
     if isinstance(value, float) and not math.isfinite(value):
-        fault = "must be finite"
-    else:
-        fault = f"must be at least {_plain(least)}" if value < least else f"must be at most {_plain(most)}"
-    return f"{name} = {_shown(value)}: {fault}"
+        return "must be finite"
+    return f"must be at least {_plain(least)}" if value < least else f"must be at most {_plain(most)}"
 
 
 def _plain(number: float) -> str:

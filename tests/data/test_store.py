@@ -108,12 +108,12 @@ def test_another_format_is_told_from_damage(copy: Path) -> None:
         PairStore.open(copy)
 
 
-def test_a_run_s_own_corpus_is_made_again_with_its_vocabulary(copy: Path) -> None:
+def test_a_run_s_own_corpus_is_made_again_when_it_resumes(copy: Path) -> None:
     (copy / "lines").unlink()
     with pytest.raises(DataError, match=rf"--target FILE --out {copy}"):
         PairStore.open(copy)
     (copy.parent / "tokenizer.model").write_bytes(b"")
-    with pytest.raises(DataError, match=rf"--target FILE --tokenizer {copy.parent}/tokenizer\.model --out {copy}"):
+    with pytest.raises(DataError, match=rf"delete the folder {copy}; heed train --resume {copy.parent} makes it again"):
         PairStore.open(copy)
 
 

@@ -6,6 +6,7 @@ digits. A wrong weight, or a share lost or counted twice, is off by more than 1e
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,19 @@ TECHNIQUES = [
 
 def test_many_processes_equal_one_with_other_pieces_noise_and_two_views(whole: Whole) -> None:
     one, two = (whole(n, *TECHNIQUES, exact=True) for n in (1, 2))
+    for step in (2, 4, 6):
+        assert_close(two, one, step)
+
+
+def test_many_processes_equal_one_on_a_mixture(training: Training, corpus: Path, tmp_path: Path) -> None:
+    """Within six steps there are several epochs, each with other pairs."""
+    write_pairs(tmp_path, "more", letters(5, 50))
+    files = [(corpus / "train", 0.4), (tmp_path / "more", 1.5)]
+    entries = [f'{{source = "{path}.src", target = "{path}.tgt", weight = {weight}}}' for path, weight in files]
+    without = [word for word in training.arguments if word not in texts(corpus, "train")]
+    mixed = replace(training, arguments=[*without, "--set", f"data.train=[{', '.join(entries)}]"])
+    one, two = (mixed.train(n, tmp_path / f"run-{n}", each=[EXACT] * n) for n in (1, 2))
+    assert events_of(one, "start")[0]["batches_per_epoch"] < 5
     for step in (2, 4, 6):
         assert_close(two, one, step)
 

@@ -50,7 +50,7 @@ def measure_training(
             f"{text.name}: no pair is within {config.model.max_length} pieces (model.max_length); raise it, or give "
             "shorter text"
         )
-    batches = [plan.batch(*divmod(i, len(plan))) for i in range(updates)]
+    batches = [plan.batch(*plan.locate(i)) for i in range(updates)]
     micro_batches = [
         [
             make_batch(store, pairs, tokenizer.vocabulary)

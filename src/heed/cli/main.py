@@ -17,6 +17,7 @@ from heed.cli import (
     check_resume,
     data,
     demo,
+    distil,
     doctor,
     evaluate,
     export,
@@ -41,6 +42,7 @@ COMMANDS = {
     "prepare": prepare,
     "train": train,
     "translate": translate,
+    "distil": distil,
     "evaluate": evaluate,
     "score": score,
     "inspect": inspect,
@@ -54,7 +56,7 @@ COMMANDS = {
 # The sections of `heed --help`.
 GROUPS = {
     "first steps": ["demo", "train", "translate"],
-    "preparing and training": ["data", "doctor", "split", "prepare", "runs", "plot", "check-resume"],
+    "preparing and training": ["data", "doctor", "split", "prepare", "distil", "runs", "plot", "check-resume"],
     "measuring": ["evaluate", "score", "bench"],
     "looking inside": ["inspect"],
     "other": ["export"],

@@ -145,6 +145,7 @@ def _name_smaller_presets() -> None:
 
 def _print_settings(config: "Config", as_json: bool) -> None:
     from heed.config import Config, all_settings
+    from heed.wording import counted
 
     ours, base = config.to_dict(), Config().to_dict()
     if as_json:
@@ -164,6 +165,8 @@ def _print_settings(config: "Config", as_json: bool) -> None:
         value = ours[one.section][one.key]
         mark = " " if value == base[one.section][one.key] else "*"
         shown = "(left out)" if value is None else json.dumps(value, ensure_ascii=False)
+        entries = value if isinstance(value, list) else []
+        shown = counted(len(entries), "corpus", "corpora") if entries else shown
         left = f"{mark} {one.section}.{one.key} = {shown}"
         lines = textwrap.wrap(one.meaning, 79 - _SETTING_COLUMNS) or [""]
         if len(left) >= _SETTING_COLUMNS:
@@ -171,6 +174,9 @@ def _print_settings(config: "Config", as_json: bool) -> None:
         else:
             lines = [left.ljust(_SETTING_COLUMNS) + lines[0], *(" " * _SETTING_COLUMNS + line for line in lines[1:])]
         print("\n".join(lines))
+        for entry in entries:
+            for key, part in entry.items():
+                print(f"{'    - ' if key == 'source' else '      '}{key} = {json.dumps(part, ensure_ascii=False)}")
     print("\nchange one with --set section.key=value, or in a TOML file (docs/config.md)")
 
 

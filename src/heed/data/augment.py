@@ -14,6 +14,7 @@ from heed.data.batch import Gathered
 from heed.data.store import PairStore
 from heed.text.bpe_dropout import BpeDropout, Ids, mix
 from heed.text.noise import Draws, Pair, disturbed
+from heed.text.normalize import SPACE_MARK
 from heed.text.tokenizer import Tokenizer
 
 _N_SIDES = 2
@@ -50,16 +51,29 @@ class Augmentation:
     def _augmented(self, i: int, pair: list[Ids], seed: int) -> list[Ids]:
         draws = Draws(mix(seed ^ mix(i)))
         if draws.unit() < self._noise:
-            noisy = disturbed(self._text(i), lambda: self._text(draws.below(len(self._store))), draws)
+            tags, text = self._text(i)
+            source, target = disturbed(text, lambda: self._other(tags, draws), draws)
             pair = [
                 np.array([*ids, self._tokenizer.vocabulary.end], dtype=np.int32)
-                for ids in self._tokenizer.encode_ids(noisy)
+                for ids in self._tokenizer.encode_ids([f"{tags} {source}", target])
             ]
         if self._dropout is not None:
             pair = [self._dropout(ids, seed, i * _N_SIDES + side) for side, ids in enumerate(pair)]
         return pair
 
-    def _text(self, i: int) -> Pair:
-        """Return a pair as text. Joined pairs are not joined once more, so this reads what is stored."""
-        source, target = (self._tokenizer.decode(side[i].tolist()) for side in (self._store.source, self._store.target))
-        return source, target
+    def _other(self, tags: str, draws: Draws) -> Pair:
+        """Return a pair to join to one with these tags. It is not joined once more, so this reads what is stored."""
+        its_tags, (source, target) = self._text(draws.below(len(self._store)))
+        return (source if its_tags == tags else f"{its_tags} {source}".lstrip()), target
+
+    def _text(self, i: int) -> tuple[str, Pair]:
+        """Return the tags that the source begins with, which nothing may disturb, and the rest of the pair as text."""
+        source, target = (side[i].tolist() for side in (self._store.source, self._store.target))
+        n = 0
+        for k, piece in enumerate(self._tokenizer.pieces(source)):
+            if piece in self._tokenizer.symbols:
+                n = k + 1
+            elif piece != SPACE_MARK:
+                break
+        decode = self._tokenizer.decode
+        return decode(source[:n]), (decode(source[n:]), decode(target))

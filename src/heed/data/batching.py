@@ -2,9 +2,17 @@
 
 The pairs of batch i of epoch e are a pure function of (seed, epoch, index): there is no state to save and no order to
 replay. The batch of an update never depends on how many processes or micro-batches share the work.
+
+A mixture of corpora with weights is one list of pairs, part by part. An epoch has each pair of a part as often as the
+whole number in the part's weight says; for the fraction that is left, it has that share of the part's pairs. The pairs
+take turns: epochs move through the part, in an order drawn once, so that all pairs come equally often.
 """
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,9 +47,10 @@ def cut_by_budget(sorted_lengths: Lengths, budget: int) -> NDArray[np.int64]:
 
 
 class BatchPlan:
-    """Plans the batches of every epoch of one corpus.
+    """Plans the batches of every epoch of a corpus, or of a mixture of corpora.
 
     Lengths include the end token; pairs with a side of more than `max_length` tokens besides it are left out.
+    `mixture` has the number of pairs and the weight of each part; by default, all pairs are one part of weight 1.
     """
 
     def __init__(
@@ -51,27 +60,39 @@ class BatchPlan:
         batch_tokens: int,
         seed: int,
         max_length: int,
+        mixture: Sequence[tuple[int, float]] = (),
     ) -> None:
         self.seed = seed
         self._keys = _Keys(max_length + 1)
         # Keep only two bytes per pair in memory: a corpus may have 36 million pairs.
         self._key = self._keys.of(source_lengths, target_lengths)
         self.n_long = int(np.count_nonzero(self._key == self._keys.long))
-        # Shuffling changes which pairs have a length, never how many, so all epochs share these bounds.
-        in_order = np.sort(self._key, kind="stable")[: len(self._key) - self.n_long]
-        self._bounds = cut_by_budget(self._keys.longer[in_order], batch_tokens)
+        self._batch_tokens = batch_tokens
+        self._parts = _parts(mixture or [(len(self._key), 1.0)])
+        assert self._parts[-1].end == len(self._key)
+        self._ends = [0]  # the batches before each epoch, as far as known
         self._epoch = -1
         self._order: Indices = np.empty(0, dtype=np.int32)
-        self._batches: Indices = self._order
+        self._bounds = self._batches = self._order
 
     def __len__(self) -> int:
-        """Return the number of batches in an epoch."""
-        return len(self._bounds) - 1
+        """Return the number of batches in the first epoch; others may differ a little if a weight has a fraction."""
+        return len(self._bounds_of(0)) - 1
+
+    def locate(self, step: int) -> tuple[int, int]:
+        """Return the epoch of a step and the index of its batch; the first step is 0."""
+        if not any(part.share for part in self._parts):
+            return divmod(step, len(self))
+        while self._ends[-1] <= step:
+            self._ends.append(self._ends[-1] + len(self._bounds_of(len(self._ends) - 1)) - 1)
+        epoch = bisect_right(self._ends, step) - 1
+        return epoch, step - self._ends[epoch]
 
     def batch(self, epoch: int, index: int) -> Indices:
         """Return the pairs of one batch, shortest first."""
         if epoch != self._epoch:
             self._order = np.empty(0, dtype=np.int32)  # free the memory before the next one is allocated
+            self._bounds = self._bounds_of(epoch)
             self._order, self._batches = self._shuffle(epoch)
             self._epoch = epoch
         i = self._batches[index]
@@ -95,12 +116,84 @@ class BatchPlan:
 
     def _shuffle(self, epoch: int) -> tuple[Indices, Indices]:
         random = np.random.Generator(np.random.PCG64([self.seed, epoch]))
-        n = len(self._key)
-        shuffled: Indices = np.arange(n, dtype=np.int32 if n < 1 << 31 else np.int64)
+        copies = [np.arange(part.begin, part.end, dtype=self._kind) for part in self._parts for _ in range(part.copies)]
+        shuffled: Indices = np.concatenate([*copies, *self._shares(epoch)])
+        del copies
         random.shuffle(shuffled)
         # A stable sort of two-byte keys takes linear time, and keeps the shuffled order of equal keys.
-        order = np.argsort(self._key[shuffled], kind="stable")[: n - self.n_long]
-        return shuffled[order], random.permutation(len(self))
+        order = np.argsort(self._key[shuffled], kind="stable")[: self._bounds[-1]]
+        return shuffled[order], random.permutation(len(self._bounds) - 1)
+
+    def _bounds_of(self, epoch: int) -> NDArray[np.int64]:
+        """Return the bounds of an epoch's batches among its pairs in order of length."""
+        # Shuffling changes which pairs have a length, never how many, so epochs without shares have the same bounds.
+        if not any(part.share for part in self._parts):
+            return self._bounds_without_shares
+        counts = self._counts_of_copies + sum(map(self._counts, self._shares(epoch)))
+        return self._cut(counts)
+
+    @cached_property
+    def _bounds_without_shares(self) -> NDArray[np.int64]:
+        return self._cut(self._counts_of_copies)
+
+    @cached_property
+    def _counts_of_copies(self) -> NDArray[np.int64]:
+        parts = [part for part in self._parts if part.copies]
+        zeros = np.zeros(self._keys.long, dtype=np.int64)
+        return sum((part.copies * self._counts(slice(part.begin, part.end)) for part in parts), zeros)
+
+    def _counts(self, pairs: Indices | slice) -> NDArray[np.int64]:
+        """Return how many of these pairs have each key, without those that are too long."""
+        keys = self._key[pairs]
+        counts = np.zeros(self._keys.long + 1, dtype=np.int64)
+        for begin in range(0, len(keys), _PAIRS_PER_BLOCK):
+            counts += np.bincount(keys[begin : begin + _PAIRS_PER_BLOCK], minlength=len(counts))
+        return counts[:-1]
+
+    def _cut(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        return cut_by_budget(np.repeat(self._keys.longer, counts), self._batch_tokens)
+
+    def _shares(self, epoch: int) -> list[Indices]:
+        """Return the pairs of each part that an epoch has besides whole copies of the part."""
+        found = []
+        for part, order in zip(self._parts, self._orders, strict=True):
+            begin, end = (int(part.share * len(order) * turn) for turn in (epoch, epoch + 1))
+            found.append(order[np.arange(begin, end) % max(1, len(order))])
+        return found
+
+    @cached_property
+    def _orders(self) -> list[Indices]:
+        """For each part whose weight has a fraction: its pairs, without those that are too long, in random order."""
+        orders = []
+        for number, part in enumerate(self._parts):
+            fits = self._key[part.begin : part.end] != self._keys.long
+            order = (np.flatnonzero(fits if part.share else []) + part.begin).astype(self._kind)
+            np.random.Generator(np.random.PCG64([self.seed, number, 1])).shuffle(order)
+            orders.append(order)
+        return orders
+
+    @property
+    def _kind(self) -> type[np.signedinteger[Any]]:
+        return np.int32 if len(self._key) < 1 << 31 else np.int64
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The pairs `begin : end`, of which an epoch has some whole copies, and a share of one more."""
+
+    begin: int
+    end: int
+    copies: int
+    share: Fraction
+
+
+def _parts(mixture: Sequence[tuple[int, float]]) -> list[_Part]:
+    parts, end = list[_Part](), 0
+    for n_pairs, weight in mixture:
+        begin, end = end, end + n_pairs
+        copies = int(weight)
+        parts.append(_Part(begin, end, copies, Fraction(str(weight)) - copies))
+    return parts
 
 
 class _Keys:

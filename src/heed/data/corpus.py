@@ -1,22 +1,27 @@
 """Read pairs of lines from two line-aligned files, or from one with tabs. Every error names file and line."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from heed.errors import ConfigError, DataError
 from heed.text.lines import count_lines, read_lines, reading
+from heed.text.normalize import normalize
 from heed.wording import counted
 
 
 @dataclass(frozen=True)
 class ParallelText:
-    """Pairs of source and target lines. Without `target`, `source` is a TSV file with both."""
+    """Pairs of source and target lines. Without `target`, `source` is a TSV file with both.
+
+    `tag` is a word that every source line begins with, without being in the file.
+    """
 
     source: str
     target: str = ""
+    tag: str = ""
 
     def __post_init__(self) -> None:
         if self.target and self.source.removesuffix(".gz").endswith(".tsv"):
@@ -40,7 +45,7 @@ class ParallelText:
         Raises:
             DataError: the files are empty or have different numbers of lines.
         """
-        counts = [(path, _count_lines(path)) for path in (self.source, self.target) if path]
+        counts = [(path, count_lines_of(path)) for path in (self.source, self.target) if path]
         for path, count in counts:
             if count == 0:
                 raise DataError(f"{path}: is empty; a corpus needs at least one line")
@@ -55,10 +60,16 @@ class ParallelText:
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         if self.target:
-            yield from zip(read_lines(self.source), read_lines(self.target), strict=True)
+            for source, target in zip(read_lines(self.source), read_lines(self.target), strict=True):
+                yield self.tagged(source), target
             return
         for number, line in enumerate(read_lines(self.source), 1):
-            yield self.columns(line, number)
+            source, target = self.columns(line, number)
+            yield self.tagged(source), target
+
+    def tagged(self, source: str) -> str:
+        """Return a source line with its tag; a blank line stays as it is, because it is left out."""
+        return f"{self.tag} {source}" if self.tag and normalize(source) else source
 
     def columns(self, line: str, number: int) -> tuple[str, str]:
         """Return both sides of a line of a TSV file; both are empty for a blank line."""
@@ -70,21 +81,26 @@ class ParallelText:
         return (columns[0], columns[1]) if len(columns) == 2 else ("", "")
 
 
-def evenly_spaced_lines(text: ParallelText, n_pairs: int, at_most: int) -> Iterator[str]:
+def evenly_spaced_lines(pairs: Iterable[tuple[str, str]], n_pairs: int, at_most: int) -> Iterator[str]:
     """Yield lines of both languages to learn a vocabulary from: all, or every k-th if there are more than `at_most`."""
     every = -(-n_pairs // at_most)
-    for source, target in islice(text, 0, None, every):
+    for source, target in islice(pairs, 0, None, every):
         yield source
         yield target
 
 
-def overlap(train: ParallelText, pairs: list[tuple[str, str]]) -> int:
+def overlap(train: Iterable[tuple[str, str]], pairs: list[tuple[str, str]]) -> int:
     """Count the (validation) pairs that are in the training text as well, letter for letter."""
     shared = set(pairs).intersection(train)
     return sum(pair in shared for pair in pairs)
 
 
-def _count_lines(path: str) -> int:
+def count_lines_of(path: str) -> int:
+    """Return the number of lines of a file that will be read again.
+
+    Raises:
+        DataError: it cannot be read, or only once.
+    """
     if path == "-" or Path(path).is_fifo():
         raise DataError(f"{path}: a pipe can be read only once, but a corpus is read several times; save it to a file")
     with reading(path) as stream:

@@ -60,6 +60,8 @@ class BlockEncoder:
             target = _decode(block.target, self._text.target, block.first_line)
         else:
             source, target = self._columns(block)
+        if self._text.tag:
+            source = "".join(f"{self._text.tagged(line)}\n" for line in source.split("\n")[:-1])
         (source_ids, source_lengths), (target_ids, target_lengths) = map(self._lines.encode, (source, target))
         keep = (source_lengths > 1) & (target_lengths > 1)
         return Encoded(

@@ -36,7 +36,7 @@ _MIN_BLOCKS_FOR_WORKERS = 8  # fewer are encoded here before a worker has starte
 
 
 def prepare(
-    text: ParallelText,
+    text: ParallelText | Sequence[ParallelText],
     tokenizer: Tokenizer,
     folder: Path,
     *,
@@ -44,7 +44,7 @@ def prepare(
     progress: Callable[[int], None] | None = None,
     learnt: Mapping[str, Any] = MappingProxyType({}),
 ) -> PairStore:
-    """Encode a parallel text into a new folder, which replaces an existing one.
+    """Encode a parallel text, or several one after the other, into a new folder, which replaces an existing one.
 
     `progress` is called with the number of lines done. `learnt`, the settings the vocabulary was learnt with, goes into
     the manifest. Pairs of any length are kept; those with a blank side are left out and listed.
@@ -53,16 +53,32 @@ def prepare(
         DataError: the files cannot be read, are empty, or have different numbers of lines; a line is not UTF-8;
             another process is preparing the same folder.
     """
-    if any(path == "-" or Path(path).is_fifo() for path in (text.source, text.target) if path):
-        text.count()  # raises the error for pipes
+    texts = [text] if isinstance(text, ParallelText) else text
+    for text in texts:
+        if any(path == "-" or Path(path).is_fifo() for path in (text.source, text.target) if path):
+            text.count()  # raises the error for pipes
+    done = 0
+    with new_locked_folder(folder, replacing=True) as (new, lock), StoreWriter(new, tokenizer) as writer:
+        for text in texts:
+            with closing(_write(text, tokenizer, writer, processes or available_cores())) as written:
+                for n_lines in written:
+                    done += n_lines
+                    if progress is not None:
+                        progress(done)
+        writer.finish(learnt)
+        (new / LOCK).unlink()
+    lock.release()
+    return PairStore.open(folder)
+
+
+def _write(text: ParallelText, tokenizer: Tokenizer, writer: StoreWriter, processes: int) -> Generator[int, None, None]:
+    """Encode a text and write it to a store; yield the number of lines of each block once it is written."""
     files = [_ReadFile(path) for path in (text.source, text.target) if path]
+    is_empty = True
     with (
-        new_locked_folder(folder, replacing=True) as (new, lock),
-        StoreWriter(new, tokenizer) as writer,
         closing(_blocks(text, files)) as blocks,
-        closing(_encoded(text, tokenizer, blocks, processes or available_cores())) as encoded,
+        closing(_encoded(text, tokenizer, blocks, processes)) as encoded,
     ):
-        done = 0
         for block, found in encoded:
             numbers = np.arange(block.first_line, block.first_line + block.n_lines, dtype=NUMBER_DTYPE)
             blank = np.frombuffer(found.blank, dtype=LENGTH_DTYPE)
@@ -72,15 +88,11 @@ def prepare(
                 np.delete(numbers, blank).tobytes(),
                 numbers[blank].tobytes(),
             )
-            done += block.n_lines
-            if progress is not None:
-                progress(done)
-        if done == 0:
-            text.count()  # raises an error that names the empty file
-        writer.finish([file.as_read() for file in files], learnt)
-        (new / LOCK).unlink()
-    lock.release()
-    return PairStore.open(folder)
+            is_empty = False
+            yield block.n_lines
+    if is_empty:
+        text.count()  # raises an error that names the empty file
+    writer.end_part([file.as_read() for file in files])
 
 
 def available_cores() -> int:

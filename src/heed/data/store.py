@@ -8,8 +8,9 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
@@ -63,6 +64,23 @@ class TextFile:
                 return now.st_size != self.size or hashlib.file_digest(file, "sha256").hexdigest() != self.sha256
         except (OSError, ValueError):  # missing or unreadable: the store works without it
             return False
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the corpora that a store was made from."""
+
+    n_texts: int  # files
+    n_pairs: int
+    n_blank: int  # pairs left out because a side is blank
+
+
+@dataclass(frozen=True)
+class Place:
+    """Lines of a text: `text` names its files."""
+
+    text: str
+    lines: list[int]
 
 
 # --- reading --------------------------------------------------------------------------------------------------
@@ -183,8 +201,9 @@ class Sequences:
 class PairStore:
     """Encoded pairs, and the line numbers of those left out because a side is blank.
 
-    `lines[i]` is the line number of pair i in the text files. `checksum` identifies the pairs, their order and the
-    vocabulary. `learnt` holds the settings the vocabulary was learnt with, as far as known.
+    A store may hold several corpora, one after the other: its `parts`. `lines[i]` is the line number of pair i in the
+    text files of its part. `checksum` identifies the pairs, their order, the parts and the vocabulary. `learnt` holds
+    the settings the vocabulary was learnt with, as far as known.
     """
 
     def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
@@ -206,6 +225,11 @@ class PairStore:
         self.source, self.target = (self._sequences(side) for side in _SIDES)
         if not len(self.source) == len(self.target) == len(self._arrays["lines"].raw):
             raise ValueError("the two sides differ in length")
+        whole = Part(len(self.texts), len(self), len(self._arrays["blank_lines"].raw))
+        # Stores of heed 0.1 have one part, and do not say so.
+        self.parts = tuple(Part(**part) for part in manifest.get("parts", [asdict(whole)]))
+        if tuple(map(sum, zip(*map(astuple, self.parts), strict=True))) != astuple(whole):
+            raise ValueError("the parts are not the whole")
 
     def _sequences(self, side: str) -> Sequences:
         ids, lengths, starts = (self._arrays[f"{side}.{what}"] for what in ("ids", "lengths", "starts"))
@@ -241,6 +265,31 @@ class PairStore:
     @property
     def blank_lines(self) -> NDArray[np.int64]:
         return self._arrays["blank_lines"].array
+
+    @property
+    def part_names(self) -> list[str]:
+        """Return the files of each part, as messages name them."""
+        ends = accumulate(part.n_texts for part in self.parts)
+        spans = [(end - part.n_texts, end) for part, end in zip(self.parts, ends, strict=True)]
+        return [" and ".join(text.path for text in self.texts[begin:end]) for begin, end in spans]
+
+    def places(self, pairs: Sequence[int] | NDArray[np.integer[Any]]) -> list[Place]:
+        """Return where some pairs are in the text files, in order."""
+        return self._places([part.n_pairs for part in self.parts], self.lines, pairs)
+
+    def blank_places(self, at_most: int) -> list[Place]:
+        """Return where the first pairs with a blank side are in the text files."""
+        first = np.arange(min(at_most, len(self.blank_lines)))
+        return self._places([part.n_blank for part in self.parts], self.blank_lines, first)
+
+    def _places(
+        self, sizes: list[int], lines: NDArray[np.int64], numbers: Sequence[int] | NDArray[np.integer[Any]]
+    ) -> list[Place]:
+        """Group lines by part; `sizes` says how many of `lines` each part has."""
+        numbers = np.unique(np.asarray(numbers, dtype=np.int64))
+        cuts = np.searchsorted(numbers, np.cumsum(sizes)[:-1])
+        groups = zip(self.part_names, np.split(numbers, cuts), strict=True)
+        return [Place(name, lines[group].tolist()) for name, group in groups if len(group)]
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -281,11 +330,11 @@ def _damaged(path: Path, how: str) -> DataError:
 
 
 def _again(folder: Path) -> str:
-    of_run = folder.parent / TOKENIZER  # a corpus inside a run folder uses the run's vocabulary
-    vocabulary = f" --tokenizer {of_run}" if of_run.exists() else ""
+    if (folder.parent / TOKENIZER).exists():  # a corpus inside a run folder
+        return f"delete the folder {folder}; heed train --resume {folder.parent} makes it again from the text"
     return (
         f"delete the folder {folder}, and make it again from the text: "
-        f"heed prepare --source FILE --target FILE{vocabulary} --out {folder}"
+        f"heed prepare --source FILE --target FILE --out {folder}"
     )
 
 
@@ -347,6 +396,8 @@ class StoreWriter:
         self._kind = id_type(len(tokenizer))
         self._files = {name: _ArrayWriter(folder / name) for name in _ARRAYS}
         self._ends = dict.fromkeys(_SIDES, 0)
+        self._texts: list[TextFile] = []
+        self._parts: list[Part] = []
         for side in _SIDES:
             self._files[f"{side}.starts"].write(np.zeros(1, dtype=NUMBER_DTYPE).tobytes())
 
@@ -370,18 +421,30 @@ class StoreWriter:
         self._files["lines"].write(lines)
         self._files["blank_lines"].write(blank_lines)
 
-    def finish(self, texts: Sequence[TextFile], learnt: Mapping[str, Any]) -> None:
+    def end_part(self, texts: Sequence[TextFile]) -> None:
+        """Record that the pairs since the last call, or since the start, came from these files."""
+        n_pairs, n_blank = (self._files[name].size // NUMBER_DTYPE.itemsize for name in ("lines", "blank_lines"))
+        before = [(part.n_pairs, part.n_blank) for part in self._parts]
+        n_pairs, n_blank = n_pairs - sum(n for n, _ in before), n_blank - sum(n for _, n in before)
+        self._texts += texts
+        self._parts.append(Part(len(texts), n_pairs, n_blank))
+
+    def finish(self, learnt: Mapping[str, Any]) -> None:
         """Complete the files and write the manifest; the caller renames the folder."""
         files = {name: file.finish() for name, file in self._files.items()}
         tokenizer = write_through(self._folder / TOKENIZER, [self._tokenizer.model])
         corpus = [tokenizer, *(files[f"{side}.{what}"] for side in _SIDES for what in ("ids", "lengths"))]
+        parts = [asdict(part) for part in self._parts]
+        if len(parts) > 1:
+            corpus.append([part["n_pairs"] for part in parts])
         manifest: dict[str, Any] = {
             "format": FORMAT,
             "corpus": checksum(json_bytes(corpus)),
             "tokenizer": tokenizer,
             "learnt": dict(learnt),
             "id_type": self._kind.str,
-            "texts": [asdict(text) for text in texts],
+            "texts": [asdict(text) for text in self._texts],
+            "parts": parts,
             "files": files,
         }
         write_manifest(self._folder, manifest)

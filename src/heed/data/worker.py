@@ -60,7 +60,12 @@ class Worker:
             process_group=0,  # keeps Ctrl-C from the worker, which ends with its parent
             env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
         )
-        self._task: tuple[bytes, ...] = (os.fsencode(text.source), os.fsencode(text.target), tokenizer.model)
+        self._task: tuple[bytes, ...] = (
+            os.fsencode(text.source),
+            os.fsencode(text.target),
+            text.tag.encode(),
+            tokenizer.model,
+        )
 
     @property
     def id(self) -> int:
@@ -108,8 +113,9 @@ def main() -> None:
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     given, out = sys.stdin.buffer, sys.stdout.buffer
     try:
-        _, source, target, model, *_ = receive(given)
-        encoder = BlockEncoder(ParallelText(os.fsdecode(source), os.fsdecode(target)), Tokenizer(model))
+        _, source, target, tag, model, *_ = receive(given)
+        text = ParallelText(os.fsdecode(source), os.fsdecode(target), tag.decode())
+        encoder = BlockEncoder(text, Tokenizer(model))
         while True:
             _, numbers, source, target, *_ = receive(given)
             try:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 from heed.config import Config, TrainConfig
+from heed.data.store import Place
 from heed.errors import printable
 from heed.evaluate import CRITERIA, Criterion
 from heed.training.step import StepResult
@@ -129,18 +130,25 @@ class Log:
             **numbers,
         )
 
+    def mixture(self, parts: Sequence[tuple[str, int, float]]) -> None:
+        """Report the corpora that are trained on: files, number of pairs, and weight of each."""
+        for text, pairs, weight in parts:
+            self.say(f"  weight {weight:g}: {counted(pairs, 'pair')} of {text}")
+
     def no_kernels(self) -> None:
         """Report that the C kernels are off."""
         self.say("C kernels are off (no C compiler found, or HEED_KERNELS=off): training is about a quarter slower")
 
-    def not_trained_on(self, reasons: Sequence[tuple[int, Sequence[int], str]]) -> None:
-        """Warn of skipped pairs; each reason has a count, the first line numbers, and the cause."""
-        skipped = [
-            f"{counted(count, 'pair')} {why} ({'line' if count == 1 else 'lines'} "
-            f"{', '.join(map(str, lines))}{', ...' if count > len(lines) else ''})"
-            for count, lines, why in reasons
-            if count
-        ]
+    def not_trained_on(self, reasons: Sequence[tuple[int, Sequence[Place], str]], several_texts: bool) -> None:
+        """Warn of skipped pairs; each reason has a count, the places of the first, and the cause."""
+        skipped = []
+        for count, places, why in reasons:
+            shown = "; ".join(
+                ", ".join(map(str, place.lines)) + (f" of {place.text}" if several_texts else "") for place in places
+            )
+            more = ", ..." if count > sum(len(place.lines) for place in places) else ""
+            if count:
+                skipped.append(f"{counted(count, 'pair')} {why} ({'line' if count == 1 else 'lines'} {shown}{more})")
         if skipped:
             self.warn(f"not trained on: {'; '.join(skipped)}")
 
@@ -173,14 +181,15 @@ class Log:
             f"by gradient accumulation{also}"
         )
 
-    def skipped(self, step: int, n_in_a_row: int, lines: list[int], texts: str) -> None:
+    def skipped(self, step: int, n_in_a_row: int, places: Sequence[Place]) -> None:
         """Warn of a skipped step, with the lines of its batch."""
         self.event(
             "skipped",
             f"warning: skipped step {step:,}, whose loss or gradient is not finite "
-            f"({n_in_a_row} in a row); its batch has {lines_of(lines, texts)}",
+            f"({n_in_a_row} in a row); its batch has {lines_of(places)}",
             step=step,
-            lines=lines,
+            lines=[line for place in places for line in place.lines],
+            **({"texts": [asdict(place) for place in places]} if len(places) > 1 else {}),
         )
 
     def validated(self, found: Validation, step: int, name: str, seconds: float) -> None:
@@ -375,9 +384,12 @@ class _Bar:
             self._running = False
 
 
-def lines_of(lines: list[int], texts: str) -> str:
-    """Name the first ten of these lines of a text."""
-    return f"lines {', '.join(map(str, lines[:10]))}{' ...' if len(lines) > 10 else ''} of {texts}"
+def lines_of(places: Sequence[Place]) -> str:
+    """Name the first ten lines of each text."""
+    return "; ".join(
+        f"lines {', '.join(map(str, place.lines[:10]))}{' ...' if len(place.lines) > 10 else ''} of {place.text}"
+        for place in places
+    )
 
 
 def _rounded(value: float, digits: int) -> float | None:

@@ -8,6 +8,7 @@ runs the same loop; whatever only one process can know goes to the others throug
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from heed.config import Config
 from heed.data.augment import augmentation
 from heed.data.batch import Batch, batch_of_arrays, make_batch
 from heed.data.batching import BatchPlan
-from heed.data.corpus import ParallelText, overlap
+from heed.data.corpus import overlap
 from heed.data.store import PairStore
 from heed.durable import checksum, json_bytes
 from heed.errors import TrainingError
@@ -177,7 +178,9 @@ class _Training:
         self.n_long_valid = len(valid) - len(self.valid)
         self.criterion = criterion(config.train.metric, [target for _, target in valid])
         lengths = store.source.lengths, store.target.lengths
-        self.plan = BatchPlan(*lengths, config.train.batch_tokens, config.train.seed, config.model.max_length)
+        weights = [text.weight for text in config.data.training_texts] or [1.0]  # 1: prepared elsewhere
+        mixture = [(part.n_pairs, weight) for part, weight in zip(store.parts, weights, strict=True)]
+        self.plan = BatchPlan(*lengths, config.train.batch_tokens, config.train.seed, config.model.max_length, mixture)
         self.augment = augmentation(config, store, run.tokenizer)
         self.log, self.on_step = log, on_step
         self.stop = StopRequest()
@@ -244,7 +247,7 @@ class _Training:
 
     def _update(self) -> None:
         step = self.progress.step + 1
-        epoch, index = divmod(self.progress.step, len(self.plan))
+        epoch, index = self.plan.locate(self.progress.step)
         pairs = self.plan.batch(epoch, index)
         n_tokens = int(self.store.target.lengths[pairs].sum())
         micro_batches = self._micro_batches(epoch, pairs)
@@ -277,14 +280,14 @@ class _Training:
         Raises:
             TrainingError: there were more than `train.skip_bad_batches` of them in a row.
         """
-        lines = sorted(self.store.lines[pairs].tolist())
+        places = self.store.places(pairs)
         self.progress = replace(self.progress, step=step, bad_batches=self.progress.bad_batches + 1)
-        self.log.skipped(step, self.progress.bad_batches, lines, self._text_names())
+        self.log.skipped(step, self.progress.bad_batches, places)
         most = self.config.train.skip_bad_batches
         if self.progress.bad_batches > most:
             raise TrainingError(
                 f"the last {self.progress.bad_batches} steps had a non-finite loss or gradient, more than "
-                f"train.skip_bad_batches = {most} allows; check {lines_of(lines, self._text_names())} (all lines are "
+                f"train.skip_bad_batches = {most} allows; check {lines_of(places)} (all lines are "
                 f"in {self.run.events_path}), or start again with a lower train.learning_rate_factor. "
                 "The checkpoints are intact"
             )
@@ -371,17 +374,22 @@ class _Training:
             processes=self.workers.size,
             metric=self.criterion.key,
         )
+        if config.data.train:
+            sizes = [part.n_pairs for part in store.parts]
+            weights = [text.weight for text in config.data.train]
+            self.log.mixture(list(zip(store.part_names, sizes, weights, strict=True)))
         if self.progress.step == 0 and (advice := setup.few_pairs(config.preset, len(store))):
             self.log.say(advice)
         if self.workers.device.type == "cpu" and library() is None:
             self.log.no_kernels()
-        blank, long = store.blank_lines[:3].tolist(), store.lines[plan.long_pairs(3)].tolist()
+        blank, long = store.blank_places(3), store.places(plan.long_pairs(3))
         too_long = f"longer than {config.model.max_length} tokens (model.max_length)"
-        self.log.not_trained_on([(len(store.blank_lines), blank, "with a blank side"), (plan.n_long, long, too_long)])
+        reasons = [(len(store.blank_lines), blank, "with a blank side"), (plan.n_long, long, too_long)]
+        self.log.not_trained_on(reasons, several_texts=len(store.parts) > 1)
         self.log.not_validated_on(self.n_long_valid, config.model.max_length)
-        if self.progress.step == 0 and self.valid and config.data.train_source and self.workers.leads:
-            text = ParallelText(config.data.train_source, config.data.train_target)
-            self.log.overlap(overlap(text, self.valid), len(self.valid))
+        if self.progress.step == 0 and self.valid and config.data.training_texts and self.workers.leads:
+            texts = (replace(text, tag="") for text in setup.training_texts(config))
+            self.log.overlap(overlap(chain.from_iterable(texts), self.valid), len(self.valid))
 
     def _fit_memory(self) -> None:
         """Report the predicted peak memory; if it exceeds the free memory, use smaller micro-batches."""
@@ -398,7 +406,7 @@ class _Training:
         self.log.smaller_micro_batches(wanted.train.micro_batch_tokens, self.config.train, step)
 
     def _text_names(self) -> str:
-        return " and ".join(text.path for text in self.store.texts)
+        return ", ".join(self.store.part_names)
 
     def _fits(self, pair: tuple[str, str]) -> bool:
         return all(len(ids) <= self.config.model.max_length for ids in self.run.tokenizer.encode_ids(pair))

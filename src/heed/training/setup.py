@@ -5,6 +5,7 @@ The folder appears only once it is complete, so an interrupted set-up can simply
 
 from collections.abc import Callable
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from heed.evaluate.criterion import criterion, mean_words
 from heed.lock import FolderLock
 from heed.run import INITIAL, RunFolder
 from heed.settings import build_config
+from heed.text.normalize import SPACE_MARK
 from heed.text.tokenizer import Tokenizer
 from heed.training.memory import check_model_fits
 from heed.training.workers import Workers
@@ -46,15 +48,15 @@ def create_run(config: Config, out: Path, workers: Workers, say: Callable[[str],
                 f"{config.data.prepared!r}; prepare the text with --tokenizer {initial.path / 'tokenizer.model'}"
             )
         config = _with_metric(config, read_validation(config), say)
-    elif config.data.train_source:
-        text = ParallelText(config.data.train_source, config.data.train_target)
-        n_pairs = text.count()
+    elif texts := training_texts(config):
+        n_pairs = sum(text.count() for text in texts)
         config = _with_metric(config, read_validation(config), say)
-        tokenizer = _vocabulary(config, text, n_pairs, say) if initial is None else initial.tokenizer
+        tokenizer = _vocabulary(config, texts, n_pairs, say) if initial is None else initial.tokenizer
+        _check_tags(texts, tokenizer)
     else:
         raise ConfigError(
             "nothing to train on: give --source and --target (data.train_source, data.train_target), "
-            "or --data with a folder created by `heed prepare`"
+            "several corpora as data.train, or --data with a folder created by `heed prepare`"
         )
     check_model_fits(config, tokenizer.vocabulary, workers)
     try:
@@ -68,6 +70,22 @@ def create_run(config: Config, out: Path, workers: Workers, say: Callable[[str],
     except OSError as error:
         raise CheckpointError(f"{out}: cannot be written ({error.strerror})") from error
     return lock
+
+
+def training_texts(config: Config) -> list[ParallelText]:
+    """Return the corpora to train on; none if they were prepared elsewhere."""
+    return [ParallelText(one.source, one.target, one.tag) for one in config.data.training_texts]
+
+
+def _check_tags(texts: list[ParallelText], tokenizer: Tokenizer) -> None:
+    """Refuse a tag that the vocabulary splits: the model should see it as one token."""
+    for number, text in enumerate(texts, 1):
+        pieces = [piece.removeprefix(SPACE_MARK) for piece in tokenizer.encode(text.tag).pieces]
+        if sum(map(bool, pieces)) > 1:
+            raise ConfigError(
+                f"data.train, entry {number}: tag = {text.tag!r}: the vocabulary splits it into "
+                f"{' '.join(filter(None, pieces))}; use a vocabulary learnt with it in text.symbols"
+            )
 
 
 def _initial_run(config: Config) -> RunFolder | None:
@@ -106,12 +124,11 @@ def few_pairs(preset: str, n_pairs: int) -> str:
 
 def ensure_corpus(run: RunFolder) -> None:
     """Encode the run's text unless that is done. Changed text is noticed: checkpoints hold its checksum."""
-    data = run.config.data
-    if run.data_path.exists() or data.prepared:
+    if run.data_path.exists() or run.config.data.prepared:
         return
-    text = ParallelText(data.train_source, data.train_target)
-    with counting(text.count(), "encoding") as progress:
-        prepare(text, run.tokenizer, run.data_path, progress=progress)
+    texts = training_texts(run.config)
+    with counting(sum(text.count() for text in texts), "encoding") as progress:
+        prepare(texts, run.tokenizer, run.data_path, progress=progress)
 
 
 def open_corpus(run: RunFolder) -> PairStore:
@@ -190,12 +207,12 @@ def read_run_validation(run: RunFolder) -> Pairs:
     return read_validation(run.config)
 
 
-def _vocabulary(config: Config, text: ParallelText, n_pairs: int, say: Callable[[str], None]) -> Tokenizer:
+def _vocabulary(config: Config, texts: list[ParallelText], n_pairs: int, say: Callable[[str], None]) -> Tokenizer:
     if config.text.tokenizer:
         return Tokenizer.load(Path(config.text.tokenizer))
     characters = " characters" if config.text.unit == "character" else ""
     say(f"learning a joint vocabulary of {config.text.vocab_size:,}{characters} from {counted(n_pairs, 'pair')} ...")
-    lines = evenly_spaced_lines(text, n_pairs, config.text.learn_lines)
+    lines = evenly_spaced_lines(chain.from_iterable(texts), n_pairs, config.text.learn_lines)
     how = config.text
     tokenizer = Tokenizer.learn(lines, how.vocab_size, how.character_coverage, how.unit, how.symbols.split())
     if len(tokenizer) < config.text.vocab_size:
