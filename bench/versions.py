@@ -51,7 +51,19 @@ def _turn(folder: Path, arguments: argparse.Namespace) -> dict[str, float]:
     """Seconds of each measurement by the version in `folder`."""
     taken = {}
     if arguments.preset:
-        words = ["-m", "heed", "bench", "train", arguments.preset, "--rounds", "3", "--json"]
+        words = [
+            "-m",
+            "heed",
+            "bench",
+            "train",
+            arguments.preset,
+            "--rounds",
+            "3",
+            "--updates",
+            str(arguments.updates),
+            "--json",
+        ]
+        words += ["--set", f"train.batch_tokens={arguments.batch_tokens}"]
         taken["train"] = min(_run(folder, words)["seconds"])
     if arguments.model:
         numbers = [str(n) for n in (arguments.sentences, arguments.lone, arguments.beam)]
@@ -72,6 +84,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--old", type=Path, required=True, help="src folder of the old version")
     parser.add_argument("--new", type=Path, required=True, help="src folder of the new version")
     parser.add_argument("--preset", help="measure training with this preset")
+    parser.add_argument("--updates", type=int, default=2, help="of each round of training (default 2)")
+    parser.add_argument("--batch-tokens", type=int, default=4096, help="of an update (default 4096)")
     parser.add_argument("--model", help="measure translating with this run")
     parser.add_argument("--input", help="text to translate")
     parser.add_argument("--sentences", type=int, default=500, help="in bulk (default 500)")
