@@ -60,12 +60,6 @@ def check_options(args: argparse.Namespace) -> None:
     if args.sample and (args.greedy or args.beam is not None):
         option = "--greedy" if args.greedy else f"--beam {args.beam}"
         raise ConfigError(f"--sample replaces the search that {option} asks for; drop one of the two")
-    if args.sample and args.glossary is not None:
-        raise ConfigError("--sample draws at random and cannot force the terms of --glossary; drop one of the two")
-    if args.glossary == "-":
-        raise ConfigError("--glossary cannot be standard input; name a file")
-    if args.prefixes is not None and args.glossary is not None:
-        raise ConfigError("--prefixes cannot be combined with --glossary; drop one of the two")
     for name in _SAMPLING:
         if not args.sample and getattr(args, name) is not None:
             raise ConfigError(f"--{name.replace('_', '-')} needs --sample; add --sample, or drop it")

@@ -94,12 +94,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_sampling(group)
 
 
+def _check_glossary(args: argparse.Namespace) -> None:
+    """Refuse options that do not go with --glossary.
+
+    Raises:
+        ConfigError: the message names the options.
+    """
+    from heed.errors import ConfigError
+
+    if args.sample and args.glossary is not None:
+        raise ConfigError("--sample draws at random and cannot force the terms of --glossary; drop one of the two")
+    if args.glossary == "-":
+        raise ConfigError("--glossary cannot be standard input; name a file")
+    if args.prefixes is not None and args.glossary is not None:
+        raise ConfigError("--prefixes cannot be combined with --glossary; drop one of the two")
+
+
 def run(args: argparse.Namespace) -> int:
     from heed.cli.output import Output
     from heed.text.glossary import Glossary
     from heed.text.lines import read_lines
 
     check_options(args)
+    _check_glossary(args)
     out = Output(args.output)
     for written in (args.output, out.part):
         refuse_overwriting(written, args.input, args.prefixes, args.glossary)
