@@ -3,7 +3,7 @@
 errors | vocabulary | wording | bar | allocator | processor | threads < lock < durable | cache
        < config | kernels | options < settings < text | model | evaluate | demo < parsing
        < data | datasets | decode | translation < doctor < checkpoint < run < export < engines < inside
-       < translator < inspect | training | distil < serve | paper | bench < cli
+       < translator < follow | training | distil < serve | paper | bench < cli
 """
 
 import ast
@@ -35,7 +35,7 @@ ORDER = [
     ["engines"],
     ["inside"],
     ["translator"],
-    ["inspect", "training", "distil"],
+    ["follow", "training", "distil"],
     ["serve", "paper", "bench"],
     ["cli"],
 ]

@@ -12,7 +12,7 @@ import pytest
 
 import heed
 from heed.durable import read_json
-from heed.inspect.runs import state_of
+from heed.follow.runs import state_of
 from heed.run import RunFolder
 from tests.cli.conftest import COMMAND, ENVIRONMENT
 

@@ -35,13 +35,12 @@ def test_members_come_in_the_order_asked_for(tmp_path: Path, content: bytes) -> 
 def test_a_path_that_escapes_writes_nothing_outside(tmp_path: Path, make) -> None:  # type: ignore[no-untyped-def]
     folder = tmp_path / "a" / "b"
     folder.mkdir(parents=True)
-    escaping = {"../../evil": b"x", "/tmp/heed-evil-test": b"x", "../x/text.en": b"ours"}
+    escaping = {"../../evil": b"x", str(tmp_path / "outside"): b"x", "../x/text.en": b"ours"}
     (folder / "archive").write_bytes(make(escaping))
     (folder / "archive2").write_bytes(make({**escaping, "text.en": b"one\n"}))
     assert extracted(folder / "archive2", "text.en") == [b"one\n"]
     assert extracted(folder / "archive", "../x/text.en") == [b"ours"]  # even if asked for: under a name of ours
     assert {path.name for path in tmp_path.rglob("*") if path.is_file()} == {"archive", "archive2", "0-text.en"}
-    assert not Path("/tmp/heed-evil-test").exists()
 
 
 def test_a_link_in_the_place_of_a_text_is_refused(tmp_path: Path) -> None:

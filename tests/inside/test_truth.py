@@ -25,7 +25,7 @@ def weights_of(model: Transformer) -> dict[str, np.ndarray]:
 
 
 def ids_of(inspection: Inspection) -> tuple[list[int], list[int]]:
-    """Source and target without their end symbols."""
+    """Source and target without their end tokens."""
     return inspection.source.ids[:-1], inspection.target.ids[:-1]
 
 

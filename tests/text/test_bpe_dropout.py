@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from heed.errors import TokenizerError
-from heed.text.bpe_dropout import BpeDropout, merged, mix
+from heed.text.bpe_dropout import BpeDropout, merged
+from heed.text.draws import mix
 from heed.text.tokenizer import Tokenizer
 from heed.text.words import LineEncoder
 

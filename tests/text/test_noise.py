@@ -5,7 +5,8 @@ from collections import Counter
 import pytest
 
 from heed.text import noise
-from heed.text.noise import Draws, disturbed
+from heed.text.draws import Draws
+from heed.text.noise import disturbed
 
 PAIR = ("The big cat slept well.", "Die große Katze schlief gut.")
 OTHER = ("Good night!", "Gute Nacht!")
@@ -48,8 +49,8 @@ def test_a_typo_changes_one_place_of_the_source():
 def test_odd_pairs(pair):
     for seed in range(300):
         source, target = disturbed(pair, other, Draws(seed))
-        assert bool(source.strip()) == bool(pair[0].strip()) or source in ("😀", OTHER[0]) or source.strip()
-        assert isinstance(target, str)
+        assert (source.strip() != "") >= (pair[0] != "")  # noise makes no blank line
+        assert (target.strip() != "") >= (pair[1] != "")
 
 
 def test_stops_that_are_not_single_stay():

@@ -134,7 +134,7 @@ def _run_folder(path: Path, config: "Config") -> tuple[Path, bool]:
 
     It is the first unfinished run with these settings, else a new folder.
     """
-    from heed.inspect.runs import state_of
+    from heed.follow.runs import state_of
 
     number, folder = 2, path
     while folder.exists():
@@ -158,15 +158,19 @@ def _was_started_with(run: Path, config: "Config") -> bool:
 
 
 def _show_attention(translator: "Translator", text: str) -> None:
-    from heed.inspect.text import by_words, grid, words_of
+    from heed.inside.terminal import grid
+    from heed.inside.words import by_words, side_of
 
     (found,) = translator.translate([text], attention=True)
     attention = found.attention
     assert attention is not None
-    source_words, source_members = words_of(attention.source_pieces)
-    target_words, target_members = words_of(attention.target_pieces)
+    tokenizer = translator.tokenizer
+    source, target = (
+        side_of(tokenizer, tokenizer.ids(pieces[:-1])) for pieces in (attention.source_pieces, attention.target_pieces)
+    )
+    source_words, target_words = ([*side.word_labels[:-1], "(end)"] for side in (source, target))
     layer = _sharpest_layer(attention)
-    weights = by_words(attention.cross[layer].mean(0), target_members, source_members)
+    weights = by_words(attention.cross[layer].mean(0), target.words, source.words)
     print(
         f"\nWhat the decoder looks at while it writes: attention from each German word to\n"
         f"the English ones, layer {layer + 1} of {len(attention.cross)}, "
@@ -174,7 +178,7 @@ def _show_attention(translator: "Translator", text: str) -> None:
     )
     print(grid(weights, target_words, source_words))
     if "its" in source_words and "cat" in source_words:
-        its, cat = source_members[source_words.index("its")], source_members[source_words.index("cat")]
+        its, cat = source.words[source_words.index("its")], source.words[source_words.index("cat")]
         to_cat = attention.encoder[:, :, its][..., cat].sum(-1).mean(-1)
         best_layer, best_head = divmod(int(to_cat.argmax()), to_cat.shape[1])
         print(

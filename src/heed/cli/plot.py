@@ -24,10 +24,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from heed.cli import terminal
     from heed.errors import CheckpointError
-    from heed.inspect.curves import PANELS, curves_of, read_history
+    from heed.follow.curves import PANELS, curves_of, read_history
 
     if args.out is not None:
-        from heed.inspect.figure import check_format
+        from heed.follow.figure import check_format
 
         check_format(args.out)
     names = [str(path) for path in args.runs]
@@ -42,13 +42,13 @@ def run(args: argparse.Namespace) -> int:
             f"{', '.join(names)}: nothing to draw yet; the first point appears after train.log_every steps"
         )
     if args.out is not None:
-        from heed.inspect.figure import save_figure
+        from heed.follow.figure import save_figure
 
         save_figure(args.out, names, panels)
         print(f"{args.out}: {counted(len(panels), 'panel')}, {counted(len(names), 'run')}", file=sys.stderr)
         return 0
 
-    from heed.inspect.textplot import CHARACTERS, draw, legend
+    from heed.follow.textplot import CHARACTERS, draw, legend
 
     terminal.escape_what_it_cannot_show()
     ascii_only, colours = not terminal.can_show(CHARACTERS), terminal.has_colours()

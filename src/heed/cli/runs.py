@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from heed.wording import counted
 
 if TYPE_CHECKING:
-    from heed.inspect.runs import RunState
+    from heed.follow.runs import RunState
 
 HELP = "list training runs: progress, best score and state"
 
@@ -40,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from heed.cli.terminal import escape_what_it_cannot_show
     from heed.errors import CheckpointError
-    from heed.inspect.runs import DEPTH, find_runs, state_of
+    from heed.follow.runs import DEPTH, find_runs, state_of
 
     for folder in args.folders:
         if not folder.is_dir():

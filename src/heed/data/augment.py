@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from heed.config import Config
 from heed.data.batch import Gathered
 from heed.data.store import PairStore
-from heed.text.bpe_dropout import BpeDropout, Ids, mix
-from heed.text.noise import Draws, Pair, disturbed
+from heed.text.bpe_dropout import BpeDropout, Ids
+from heed.text.draws import Draws, mix
+from heed.text.noise import Pair, disturbed
 from heed.text.normalize import SPACE_MARK
 from heed.text.tokenizer import Tokenizer
 

@@ -23,7 +23,7 @@ class BeamTree:
 
     nodes: list[Node]
     best: list[int]  # numbers of the nodes of the translation, first to last
-    is_finished: bool  # False: the length limit came before the end symbol
+    is_finished: bool  # False: the length limit came before the end token
     beam: int
     alpha: float
 

@@ -20,7 +20,7 @@ def forced(
 ) -> tuple[Floats, Ints]:
     """Return what each source gives the translation's tokens, without search: log-probabilities and first choices.
 
-    Both are n × T, the end symbol counted. A first choice is the most probable token after the same beginning.
+    Both are n × T, the end token counted. A first choice is the most probable token after the same beginning.
     """
     batch = batch_of_ids(sources, [target] * len(sources), model.vocabulary).to(model.device)
     encoded = model.encode(Observed(batch.src_BS, batch.pad, around))

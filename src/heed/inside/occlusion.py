@@ -14,7 +14,7 @@ from heed.model.transformer import Transformer
 class Occlusion:
     """What each token of the translation becomes when a source word is left out: source words × T.
 
-    The end symbol stays, so there is no row for it.
+    The end token stays, so there is no row for it.
     """
 
     change: Floats  # of the log-probability of each token

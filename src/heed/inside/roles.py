@@ -29,7 +29,7 @@ _EM_ROUNDS = 5
 
 @dataclass(frozen=True)
 class Sample:
-    """Pairs of ids without end symbols, and where they are from."""
+    """Pairs of ids without end tokens, and where they are from."""
 
     pairs: Sequence[tuple[list[int], list[int]]]
     name: str
@@ -139,7 +139,7 @@ def _positions(
 def _tokens(
     ids: list[int], n_rows: int, counts: NDArray[np.int64], stops: frozenset[int], vocabulary: Vocabulary
 ) -> dict[str, Bools]:
-    """Return the columns that are the end symbol (or the start), a full stop, or the rarest token of the sentence."""
+    """Return the columns that are the end token (or the start), a full stop, or the rarest token of the sentence."""
     is_edge = np.array([one in (vocabulary.end, vocabulary.start) for one in ids])
     is_stop = np.array([one in stops for one in ids])
     often = np.where(is_edge | is_stop, np.iinfo(np.int64).max, counts[ids])

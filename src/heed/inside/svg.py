@@ -12,6 +12,7 @@ from heed.decode.penalty import length_penalty
 from heed.errors import ConfigError
 from heed.inside.inspection import Inspection
 from heed.inside.observe import KINDS, Kind
+from heed.inside.words import by_words
 
 Floats = NDArray[np.floating]
 
@@ -89,7 +90,7 @@ def _figure5(inspection: Inspection, choice: Choice) -> str:
 def _sharpest(inspection: Inspection, kind: Kind, layer: int, word: str | None, choice: Choice) -> list[int]:
     """Return the two heads of a layer whose heaviest weights, of one word or on average, are the heaviest."""
     (rows, row_groups), (_, column_groups) = _sides(inspection, kind, choice.whole_words)
-    weights = [_merged(one, row_groups, column_groups).max(1) for one in inspection.attention[kind][layer]]
+    weights = [by_words(one, row_groups, column_groups).max(1) for one in inspection.attention[kind][layer]]
     found = [one.mean() if word is None else one[_find(rows, word)] for one in weights]
     return sorted(np.argsort(found)[::-1][:2].tolist())
 
@@ -113,7 +114,7 @@ def _bipartite(
     parts = [_text(6, 14, _title(inspection, kind, layer, heads), "small soft")]
     for number, head in enumerate(heads):
         colour = HEADS[head % len(HEADS)]
-        weights = _merged(inspection.attention[kind][layer, head], row_groups, column_groups)
+        weights = by_words(inspection.attention[kind][layer, head], row_groups, column_groups)
         shift = (number - (len(heads) - 1) / 2) * min(2.0, 12 / len(heads))
         for i, row in enumerate(weights):
             for j, weight in enumerate(row):
@@ -146,7 +147,7 @@ def _heatmap(inspection: Inspection, choice: Choice) -> str:
     kind = choice.kind or "cross"
     layer, heads = _layer(inspection, kind, choice.layer), _heads(inspection, choice.heads)
     (rows, row_groups), (columns, column_groups) = _sides(inspection, kind, choice.whole_words)
-    each = [_merged(inspection.attention[kind][layer, head], row_groups, column_groups) for head in heads]
+    each = [by_words(inspection.attention[kind][layer, head], row_groups, column_groups) for head in heads]
     weights = np.mean(each, axis=0)
     title = _title(inspection, kind, layer, heads) + (", mean" if len(heads) > 1 else "")
     return _figure([_table(title, rows, columns, weights, lambda v: f"{v:.2f}".replace("0.", "."), _blue)])
@@ -308,12 +309,6 @@ def _sides(
         return of_target, of_source
     labels, groups = of_target
     return of_target, (["<s>", *labels[:-1]], [[0], *([one + 1 for one in group] for group in groups[:-1])])
-
-
-def _merged(weights: Floats, rows: Sequence[Sequence[int]], columns: Sequence[Sequence[int]]) -> Floats:
-    """What a word attends to: the mean over its pieces. How much a word is attended to: the sum over its pieces."""
-    summed = np.stack([weights[:, list(members)].sum(1) for members in columns], axis=1)
-    return np.stack([summed[list(members)].mean(0) for members in rows])
 
 
 def _title(inspection: Inspection, kind: Kind, layer: int, heads: Sequence[int]) -> str:

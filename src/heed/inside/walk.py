@@ -35,9 +35,9 @@ def private_copy(model: Transformer) -> Transformer:
 
 @torch.inference_mode()
 def record(model: Transformer, source: Sequence[int], target: Sequence[int]) -> Arrays:
-    """Run the model on a sentence and a translation, given without end symbols, and return all it computed.
+    """Run the model on a sentence and a translation, given without end tokens, and return all it computed.
 
-    S and T count the end symbol. Of the encoder's layer 0, and so on for every layer of both stacks:
+    S and T count the end token. Of the encoder's layer 0, and so on for every layer of both stacks:
 
         encoder.embedding  encoder.positions  encoder.x  encoder.out        (S, d_model)
         encoder.0.x                                                         (S, d_model)   the layer's input

@@ -3,10 +3,16 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from heed.text.normalize import SPACE_MARK
 from heed.text.tokenizer import Tokenizer
 from heed.translation import START
+
+Floats = NDArray[np.floating[Any]]
 
 END = "</s>"
 # Thai, Lao, Burmese, Khmer; Japanese and Chinese.
@@ -18,17 +24,17 @@ _BYTE = re.compile(r"<0x([0-9A-F]{2})>$")
 
 @dataclass(frozen=True)
 class Side:
-    """A sentence as the model reads or writes it; the last piece is the end symbol.
+    """A sentence as the model reads or writes it; the last piece is the end token.
 
-    `words` lists the numbers of each word's pieces. A word is what stands between two spaces, or a piece of a script
-    that has none; the end symbol is a word of its own.
+    `words` lists the numbers of each word's pieces. A word is the text between two spaces, or a piece of a script
+    that has none; the end token is a word of its own.
     """
 
     text: str
     ids: list[int]
     pieces: list[str]
     labels: list[str]  # of pieces, to be shown: no space marks, bytes as the character they are a part of
-    offsets: list[tuple[int, int]]  # text[begin:end] of each piece; empty for the end symbol
+    offsets: list[tuple[int, int]]  # text[begin:end] of each piece; empty for the end token
     words: list[list[int]]
     word_labels: list[str]
 
@@ -39,7 +45,7 @@ class Side:
 
 
 def side_of(tokenizer: Tokenizer, ids: Sequence[int]) -> Side:
-    """Describe a sentence given as ids without the end symbol.
+    """Describe a sentence given as ids without the end token.
 
     The text is what the pieces spell, byte by byte: a model need not spell a word as the tokenizer would, nor in bytes
     that make a character. A byte that is part of a character has that character's offsets.
@@ -104,3 +110,9 @@ def shown(piece: str) -> str:
     if (byte := _BYTE.match(piece)) is not None:
         return f"⟨{byte[1]}⟩"
     return piece.replace(SPACE_MARK, "") or "␣"
+
+
+def by_words(weights_LM: Floats, rows: Sequence[Sequence[int]], columns: Sequence[Sequence[int]]) -> Floats:
+    """Return attention between words: the mean over the pieces of a row's word, the sum over those of a column's."""
+    summed = np.stack([weights_LM[:, list(members)].sum(1) for members in columns], axis=1)
+    return np.stack([summed[list(members)].mean(0) for members in rows])

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from heed.text.draws import MASK_64, mix
 from heed.text.normalize import SPACE_MARK
 from heed.text.tokenizer import Tokenizer
 
@@ -17,7 +18,6 @@ Ids = NDArray[np.int32]
 
 _DRAWS_PER_WORD = 16  # different segmentations of a word in an epoch, at most; drawing each one takes time
 _MAX_CACHED = 400_000  # segmentations
-_MASK = (1 << 64) - 1
 
 
 class BpeDropout:
@@ -73,7 +73,7 @@ def merged(pieces: list[str], score_of: dict[str, float], probability: float, se
             score = score_of.get(pieces[i] + pieces[i + 1])
             if score is None:
                 continue
-            seed = (seed + 0x9E3779B97F4A7C15) & _MASK
+            seed = (seed + 0x9E3779B97F4A7C15) & MASK_64
             if mix(seed) >= threshold and (best is None or score > best):
                 best, place = score, i
         if best is None:
@@ -82,16 +82,9 @@ def merged(pieces: list[str], score_of: dict[str, float], probability: float, se
     return pieces
 
 
-def mix(z: int) -> int:
-    """SplitMix64's output function: 64 bits that look random, from 64 that need not."""
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
-    return z ^ (z >> 31)
-
-
 def _hash(data: bytes) -> int:
     """Return a hash that is the same in every process."""
     value = 0
     for i in range(0, len(data), 8):
-        value = mix((value ^ int.from_bytes(data[i : i + 8], "little")) & _MASK)
+        value = mix((value ^ int.from_bytes(data[i : i + 8], "little")) & MASK_64)
     return value

@@ -7,28 +7,12 @@ learns to answer in clean text.
 
 from collections.abc import Callable, Iterator
 
-from heed.text.bpe_dropout import mix
+from heed.text.draws import Draws
 
 Pair = tuple[str, str]
 
 _STOPS = ".!?"
 _EMOJI = ["😀", "😂", "😍", "😊", "👍", "🙏", "🎉", "❤️", "😢", "🤔"]
-_MASK = (1 << 64) - 1
-
-
-class Draws:
-    """A stream of random numbers that follows from a seed."""
-
-    def __init__(self, seed: int) -> None:
-        self._seed = seed & _MASK
-
-    def unit(self) -> float:
-        """Return a number from 0 to below 1."""
-        self._seed = (self._seed + 0x9E3779B97F4A7C15) & _MASK
-        return (mix(self._seed) >> 11) / (1 << 53)
-
-    def below(self, n: int) -> int:
-        return int(self.unit() * n)
 
 
 def disturbed(pair: Pair, other: Callable[[], Pair], draws: Draws) -> Pair:

@@ -10,7 +10,7 @@ const ROLE_WORDS = {
   previous: "the token before",
   same: "the token itself",
   next: "the token after",
-  end: "the end symbol (decoder: the start)",
+  end: "the end token (decoder: the start)",
   stop: "punctuation",
   rare: "the rarest token of the sentence",
   aligned: "the source token that goes with the word (IBM model 1 on the sample)",

@@ -9,7 +9,7 @@ import { change, state } from "heed/state.js";
 export function occlusionView(it) {
   const { source, target } = it;
   const changes = it.array("occlusion.change");
-  const words = source.words.slice(0, -1); // the end symbol is never left out
+  const words = source.words.slice(0, -1); // the end token is never left out
   const rows = target.word_labels;
   const lost = (i, j) => target.words[i].reduce((sum, t) => sum + changes.at(j, t), 0);
   const layers = it.layers("cross");

@@ -174,7 +174,7 @@ function beginning(walk, stack, add) {
     stack === "encoder" ? "§5.1" : "§3.1",
     stack === "encoder" ? "text → pieces → ids" : "input at position t = the piece written at t − 1",
     stack === "encoder"
-      ? "The text is cut into pieces of one vocabulary, shared by both languages; each has a number. An end symbol closes it."
+      ? "The text is cut into pieces of one vocabulary, shared by both languages; each has a number. An end token closes it."
       : "The decoder predicts the piece at each position from the pieces before it. So it reads the translation shifted right by one: at the start a vector of zeros (<s>), then every piece but the last.",
     () => ({
       list: labels.map((text, i) => ({
@@ -767,7 +767,7 @@ function ending(walk, add) {
     "probabilities: the decoder's output",
     "§3.4",
     "P(piece | source, pieces before) = e^logit / Σ e^logit",
-    "What is the decoder's output? For every position, a probability for every piece of the vocabulary: they sum to 1. When translating, one piece is taken, put at the end of the decoder's input, and the decoder runs again, until it is the end symbol.",
+    "What is the decoder's output? For every position, a probability for every piece of the vocabulary: they sum to 1. When translating, one piece is taken, put at the end of the decoder's input, and the decoder runs again, until it is the end token.",
     () => ({
       matrices: [
         new Matrix("logits", rows, width, (t, k) => it.next_words[t].logits[k], { from: "output.logits" }),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heed.errors import ConfigError
-from heed.inspect.curves import Drawn, Panel, is_logarithmic
+from heed.follow.curves import Drawn, Panel, is_logarithmic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,7 @@ import pytest
 
 from heed.errors import CheckpointError
 from heed.evaluate.criterion import BLEU
-from heed.inspect.curves import PANELS, curves_of, is_logarithmic, read_history
+from heed.follow.curves import PANELS, curves_of, is_logarithmic, read_history
 
 
 def line(event: str, step: int | None = None, **values: Any) -> bytes:

@@ -8,7 +8,7 @@ from pathlib import Path
 from heed.durable import read_json
 from heed.errors import CheckpointError
 from heed.evaluate.criterion import BLEU
-from heed.inspect.curves import read_history
+from heed.follow.curves import read_history
 from heed.lock import FolderLock
 
 DEPTH = 4  # levels of folders searched for runs

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from heed.inspect.curves import Drawn, Panel, is_logarithmic
+from heed.follow.curves import Drawn, Panel, is_logarithmic
 
 HEIGHT = 10  # rows of a plot, without title and axis
 CHARACTERS = "⣿│┤└┬─"  # if the terminal cannot show these, draw in ASCII

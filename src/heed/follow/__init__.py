@@ -1,0 +1,1 @@
+"""Follow runs: their state, and their curves."""

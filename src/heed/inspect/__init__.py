@@ -1,1 +1,0 @@
-"""Inspect runs and models: curves, the state of runs, attention."""
