@@ -11,10 +11,13 @@ import torch
 
 from heed.config import Config, TrainConfig
 from heed.errors import ConfigError
+from heed.kernels import bf16
+from heed.model.products import in_bfloat16
 from heed.training import precision
 from heed.training.learner import Learner
 from heed.training.loss import label_smoothed_loss
-from heed.training.precision import autocast, bfloat16_fault, check_precision, make_scaler
+from heed.training.precision import bfloat16_fault, check_precision, make_scaler, products_in
+from heed.training.replicas import n_lanes
 from heed.training.step import train_step
 from heed.training.workers import Workers
 from heed.vocabulary import Vocabulary
@@ -108,7 +111,7 @@ def test_the_loss_by_itself(precision: str, tolerance: float) -> None:
     found = {}
     for name in ("float32", precision):
         inputs = hidden.clone().requires_grad_(), weight.clone().requires_grad_()
-        with autocast(name, CPU):
+        with products_in(name, CPU):
             loss = label_smoothed_loss(*inputs, gold, 0.1).smoothed
         loss.backward()
         found[name] = loss.detach(), *(one.grad for one in inputs)
@@ -139,3 +142,13 @@ def test_the_scale_is_part_of_the_state() -> None:
     results = [train_step(each, [BATCH], BATCH.n_tokens, 4).loss for each in (one, other)]
     assert results[0] == results[1]
     assert all(torch.equal(a, b) for a, b in zip(one.model.parameters(), other.model.parameters(), strict=True))
+
+
+@pytest.mark.skipif(not bf16.available(), reason="needs a C compiler and a processor with AVX512-BF16")
+def test_own_products_run_in_lanes_like_those_of_float32() -> None:
+    workers, config = Workers(0, 1, CPU), Config()
+    half = replace(config, train=replace(config.train, precision="bfloat16", lanes=2))
+    assert precision.has_own_products("bfloat16", CPU)
+    assert n_lanes(half, workers) == 2
+    with products_in("bfloat16", CPU):
+        assert in_bfloat16() and not torch.is_autocast_enabled("cpu")

@@ -28,6 +28,9 @@ _MACHINE_FLAGS = [["-march=native", "-mprefer-vector-width=512"], ["-march=nativ
 _POINTER, _NUMBER, _FLOAT = ctypes.c_void_p, ctypes.c_long, ctypes.c_float
 _MASK = [_POINTER, _NUMBER, _NUMBER, _FLOAT]  # seeds, site, dropped, scale
 _ARGUMENTS = {  # as declared in the C files
+    "heed_bf16_available": [_POINTER],
+    "heed_bf16_multiply": [_POINTER, _NUMBER, *[_POINTER] * 2, *[_NUMBER] * 4, _POINTER],
+    "heed_bf16_pack": [_POINTER, *[_NUMBER] * 3, _POINTER],
     "heed_decode": [*[_POINTER] * 5, *[_NUMBER] * 5, *[_POINTER] * 2],
     "heed_best_continuations": [*[_POINTER] * 2, *[_NUMBER] * 3, _POINTER, _NUMBER, _NUMBER, *[_POINTER] * 3],
     "heed_dropout_add": [*[_POINTER] * 3, *[_NUMBER] * 2, *_MASK],

@@ -22,7 +22,7 @@ from heed.model.interface import SequenceModel
 from heed.training.adam import MOMENTS, Adam
 from heed.training.batch_loss import BatchLoss
 from heed.training.memory import check_model_fits
-from heed.training.precision import autocast, check_precision, make_scaler
+from heed.training.precision import check_precision, make_scaler, products_in
 from heed.training.replicas import ThreadReplicas, n_lanes
 from heed.training.workers import Workers
 from heed.vocabulary import Vocabulary
@@ -79,7 +79,7 @@ class Learner:
         def add(loss: nn.Module, share: Batch) -> tuple[float, float]:
             share = share.to(self.workers.device)
             seed_B = pair_seeds(self.config.train.seed, step, share.pair_B)
-            with autocast(self.config.train.precision, self.workers.device):
+            with products_in(self.config.train.precision, self.workers.device, self.config.train.compile):
                 smoothed, unsmoothed = loss(share.src_BS, share.tgt_in_BT, share.tgt_out_BT, seed_B)
             self.scaler.scale(smoothed * scale).backward()
             return float(smoothed.detach()), float(unsmoothed)

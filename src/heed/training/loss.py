@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from heed.kernels.softmax import softmax_less_gold_
+from heed.model.products import Bfloat16Factor, Factor, in_bfloat16
 
 LOGIT_ROWS = 256  # computed at a time; with fewer, products are slower (measured with 8,000 and 37,000 tokens)
 
@@ -33,7 +34,7 @@ def label_smoothed_loss(hidden_ND: Tensor, weight_VD: Tensor, gold_N: Tensor, ep
         half = torch.get_autocast_dtype(device) == torch.bfloat16
         hidden_ND = hidden_ND.to(torch.bfloat16 if half else weight_VD.dtype)
     with torch.autocast(device, enabled=False):
-        smoothed, unsmoothed = _LabelSmoothedLoss.apply(hidden_ND, weight_VD, gold_N, epsilon)  # type: ignore[no-untyped-call]
+        smoothed, unsmoothed = _LabelSmoothedLoss.apply(hidden_ND, weight_VD, gold_N, epsilon, in_bfloat16())  # type: ignore[no-untyped-call]
     return Loss(smoothed, unsmoothed)
 
 
@@ -56,7 +57,7 @@ def _softmax_less_gold_(logits_nV: Tensor, gold_n: Tensor, share: float) -> tupl
 class _LabelSmoothedLoss(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, hidden_ND: Tensor, weight_VD: Tensor, gold_N: Tensor, epsilon: float
+        ctx: Any, hidden_ND: Tensor, weight_VD: Tensor, gold_N: Tensor, epsilon: float, by_kernel: bool
     ) -> tuple[Tensor, Tensor]:
         vocab_size = weight_VD.size(0)
         other = epsilon / (vocab_size - 1)  # q of every token but the gold one
@@ -65,12 +66,12 @@ class _LabelSmoothedLoss(torch.autograd.Function):
         grad_hidden_ND, grad_weight_VD = torch.empty_like(hidden_ND), torch.empty_like(weight_VD)
         grad_weight_VD[:] = -other * all_hidden_D
         smoothed, unsmoothed = weight_VD.new_zeros(()), weight_VD.new_zeros(())
-        factor_VD = weight_VD.to(hidden_ND.dtype)  # the same tensor, unless the hidden states are in 16 bits
+        products = Bfloat16Factor(weight_VD) if by_kernel else Factor(weight_VD.to(hidden_ND.dtype))
         scratch_nV = hidden_ND.new_empty(min(LOGIT_ROWS, len(hidden_ND)), vocab_size)
         all_tokens_D = weight_VD.sum(0)
         chunks = (torch.split(tensor, LOGIT_ROWS) for tensor in (hidden_ND, gold_N, grad_hidden_ND))
         for hidden_nD, gold_n, grad_nD in zip(*chunks, strict=True):
-            logits_nV = torch.mm(hidden_nD, factor_VD.T, out=scratch_nV[: len(hidden_nD)]).to(weight_VD.dtype)
+            logits_nV = products.logits(hidden_nD, scratch_nV[: len(hidden_nD)]).to(weight_VD.dtype)
             sum_n1, normalizer_n1, gold_logits_n1 = _softmax_less_gold_(logits_nV, gold_n, 1 - epsilon - other)
             nll = (normalizer_n1 - gold_logits_n1).sum()
             # Σ of -log p over all tokens. The sum of a row's logits is hidden · Σ weights, without a pass over them.
@@ -80,12 +81,8 @@ class _LabelSmoothedLoss(torch.autograd.Function):
 
             # Divide by the row sums in the small matrices, which saves a pass over the vocabulary.
             grad_nV = logits_nV.to(hidden_nD.dtype)
-            torch.mm(grad_nV, factor_VD, out=grad_nD).div_(sum_n1)
-            share_nD = (hidden_nD / sum_n1).to(hidden_nD.dtype)
-            if grad_nV.dtype == grad_weight_VD.dtype:
-                grad_weight_VD.addmm_(grad_nV.T, share_nD)
-            else:
-                grad_weight_VD += grad_nV.T @ share_nD
+            products.grad_hidden(grad_nV, grad_nD).div_(sum_n1)
+            products.add_grad_weight(grad_nV, (hidden_nD / sum_n1).to(hidden_nD.dtype), grad_weight_VD)
         grad_hidden_ND -= other * all_tokens_D.to(hidden_ND.dtype)
         ctx.save_for_backward(grad_hidden_ND, grad_weight_VD)
         ctx.mark_non_differentiable(unsmoothed)
@@ -95,4 +92,4 @@ class _LabelSmoothedLoss(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad_smoothed: Tensor, grad_unsmoothed: Tensor) -> tuple[Tensor | None, ...]:
         grad_hidden_ND, grad_weight_VD = ctx.saved_tensors
-        return grad_hidden_ND * grad_smoothed, grad_weight_VD * grad_smoothed, None, None
+        return grad_hidden_ND * grad_smoothed, grad_weight_VD * grad_smoothed, None, None, None

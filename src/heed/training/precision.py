@@ -12,6 +12,8 @@ from pathlib import Path
 import torch
 
 from heed.errors import ConfigError
+from heed.kernels import bf16
+from heed.model.products import Bfloat16Products
 
 _DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -35,7 +37,7 @@ def check_precision(precision: str, device: torch.device, say: Callable[[str], N
         reason = "CPUs do not compute faster in float16; use float32 or bfloat16"
     elif device.type == "cpu" and not _has_bfloat16_instructions():
         reason = "this CPU has no bfloat16 instructions (AMX or AVX512_BF16), so it would be slower; use float32"
-    elif device.type == "cpu":
+    elif device.type == "cpu" and not has_own_products(precision, device):
         settings, reason = _bfloat16_here()
         if not settings.items() <= os.environ.items():
             os.environ.update(settings)
@@ -46,11 +48,18 @@ def check_precision(precision: str, device: torch.device, say: Callable[[str], N
         raise ConfigError(f'train.precision = "{precision}" does not suit this device ({device}): {reason}')
 
 
-def autocast(precision: str, device: torch.device) -> AbstractContextManager[object]:
-    """Return a context in which matrix products are computed in this precision."""
+def products_in(precision: str, device: torch.device, compiled: bool = False) -> AbstractContextManager[object]:
+    """Return a context in which matrix products are computed in this precision; `compiled`: by torch.compile."""
     if precision == "float32":
         return nullcontext()
+    if has_own_products(precision, device) and not compiled:
+        return Bfloat16Products()
     return torch.autocast(device.type, _DTYPES[precision])
+
+
+def has_own_products(precision: str, device: torch.device) -> bool:
+    """Return whether heed's kernels compute the products of this precision: bfloat16 on a CPU with AVX512-BF16."""
+    return precision == "bfloat16" and device.type == "cpu" and _own_products_work()
 
 
 def make_scaler(precision: str, device: torch.device) -> torch.amp.GradScaler:
@@ -58,10 +67,13 @@ def make_scaler(precision: str, device: torch.device) -> torch.amp.GradScaler:
     return torch.amp.GradScaler(device.type, enabled=precision == "float16")
 
 
-def bfloat16_fault(environment: Mapping[str, str]) -> str | None:
-    """Multiply in bfloat16 in a new process with this environment; return what went wrong, or None."""
+def bfloat16_fault(environment: Mapping[str, str], own: bool = False) -> str | None:
+    """Multiply in bfloat16 in a new process with this environment; return what went wrong, or None.
+
+    `own`: with heed's kernels instead of PyTorch's.
+    """
     try:
-        command = [sys.executable, "-P", str(_TRIAL)]
+        command = [sys.executable, "-P", str(_TRIAL), *(["own"] if own else [])]
         done = subprocess.run(command, env=environment, capture_output=True, timeout=_TRIAL_SECONDS)
     except subprocess.TimeoutExpired:
         return f"took more than {_TRIAL_SECONDS} seconds"
@@ -71,6 +83,11 @@ def bfloat16_fault(environment: Mapping[str, str]) -> str | None:
         return f"died of {signal.Signals(-done.returncode).name}"
     last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
     return f"failed ({last[0]})"
+
+
+@functools.cache
+def _own_products_work() -> bool:
+    return bf16.available() and bfloat16_fault(os.environ, own=True) is None
 
 
 @functools.cache

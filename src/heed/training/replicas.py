@@ -15,6 +15,7 @@ from heed.config import Config
 from heed.data.batch import Batch
 from heed.threads import thread_pool
 from heed.training.batch_loss import BatchLoss
+from heed.training.precision import has_own_products
 from heed.training.workers import Workers
 
 R = TypeVar("R")
@@ -29,7 +30,8 @@ def n_lanes(config: Config, workers: Workers) -> int:
     It is 1 wherever PyTorch parallelises the work itself.
     """
     train = config.train
-    if workers.size > 1 or workers.device.type != "cpu" or train.compile or train.precision != "float32":
+    by_kernels = train.precision == "float32" or has_own_products(train.precision, workers.device)
+    if workers.size > 1 or workers.device.type != "cpu" or train.compile or not by_kernels:
         return 1
     most = max(1, min(train.batch_tokens, train.micro_batch_tokens) // _MIN_LANE_TOKENS)
     return train.lanes or min(torch.get_num_threads(), most)

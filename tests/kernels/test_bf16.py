@@ -1,0 +1,102 @@
+"""Compare products in bfloat16 with products of numbers rounded by hand and summed in 64 bits."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from heed.kernels import bf16
+from heed.model.products import Bfloat16Factor, Bfloat16Products, in_bfloat16
+
+pytestmark = pytest.mark.skipif(not bf16.available(), reason="needs a C compiler and a processor with AVX512-BF16")
+
+SIZES = [(1, 1, 1), (1, 300, 7), (7, 3, 65), (6, 32, 64), (13, 33, 64), (12, 31, 130), (100, 257, 16), (5, 64, 1)]
+
+
+def rounded(x: torch.Tensor) -> np.ndarray:
+    """Round to 8 significant bits, ties to even, by the bits of the numbers; return 64-bit floats."""
+    bits = x.contiguous().numpy().view(np.uint32).astype(np.uint64)
+    bits += 0x7FFF + ((bits >> 16) & 1)
+    return (bits & 0xFFFF0000).astype(np.uint32).view(np.float32).astype(np.float64)
+
+
+def matrix(rows: int, columns: int, transposed: bool, seed: int) -> torch.Tensor:
+    random = torch.Generator().manual_seed(seed)
+    shape = (columns, rows) if transposed else (rows, columns)
+    x = torch.randn(shape, generator=random)
+    return x.T if transposed else x
+
+
+@pytest.mark.parametrize("transposed", [(False, False), (False, True), (True, False), (True, True)])
+@pytest.mark.parametrize(("m", "k", "n"), SIZES)
+def test_products_of_all_shapes(m: int, k: int, n: int, transposed: tuple[bool, bool]) -> None:
+    a, b = matrix(m, k, transposed[0], 1), matrix(k, n, transposed[1], 2)
+    found = bf16.multiply(a, bf16.pack(b))
+    # Each product of two rounded numbers is exact in 32 bits; only sums round.
+    np.testing.assert_allclose(found.numpy(), rounded(a) @ rounded(b), atol=2e-6 * k, rtol=0)
+
+
+def test_rounding_is_to_the_nearest_and_to_even() -> None:
+    one = bf16.pack(torch.ones(1, 1))
+    numbers = torch.tensor([1 + 2**-8, 1 + 2**-8 + 2**-20, 1 + 3 * 2**-8, 1 - 2**-9, -(1 + 3 * 2**-8)]).unsqueeze(1)
+    found = bf16.multiply(numbers, one).flatten().tolist()
+    assert found == [1.0, 1 + 2**-7, 1 + 2**-6, 1.0, -(1 + 2**-6)]
+
+
+def test_a_product_can_be_added() -> None:
+    a, b = matrix(9, 40, True, 1), matrix(40, 70, False, 2)
+    out = torch.full((9, 70), 3.0)
+    assert bf16.multiply(a, bf16.pack(b), out, accumulate=True) is out
+    np.testing.assert_allclose(out.numpy(), 3 + rounded(a) @ rounded(b), atol=1e-4)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_nan_and_infinity_stay_in_their_rows_and_columns(bad: float) -> None:
+    a, b = matrix(20, 33, False, 1).abs(), matrix(33, 70, False, 2).abs()
+    a[4, 32] = bad  # the last of an odd number: it must not meet the padding
+    found = bf16.multiply(a, bf16.pack(b))
+    assert not found[4].isfinite().any() and found[[*range(4), *range(5, 20)]].isfinite().all()
+    a[4, 32], b[5, 69] = 1.0, bad
+    found = bf16.multiply(a, bf16.pack(b))
+    assert not found[:, 69].isfinite().any() and found[:, :69].isfinite().all()
+
+
+def test_sizes_and_types_that_do_not_match_are_refused() -> None:
+    b = bf16.pack(torch.ones(4, 5))
+    for a, out in ((torch.ones(2, 3), None), (torch.ones(2, 4), torch.ones(2, 4)), (torch.ones(2, 4).double(), None)):
+        with pytest.raises(ValueError):
+            bf16.multiply(a, b, out)
+
+
+def test_a_linear_layer_and_its_gradients() -> None:
+    torch.manual_seed(1)
+    x, weight = torch.randn(3, 5, 24, requires_grad=True), torch.randn(40, 24, requires_grad=True)
+    bias, grad = torch.randn(40, requires_grad=True), torch.randn(3, 5, 40)
+    with Bfloat16Products():
+        assert in_bfloat16()
+        y = F.linear(x, weight, bias)
+    assert not in_bfloat16()
+    y.backward(grad)  # outside of the context: a layer computed in bfloat16 has such gradients
+    flat, flat_grad = x.detach().reshape(15, 24), grad.reshape(15, 40)
+    expected = [
+        (y, rounded(flat) @ rounded(weight.detach()).T + bias.detach().numpy()),
+        (x.grad, rounded(flat_grad) @ rounded(weight.detach())),
+        (weight.grad, rounded(flat_grad).T @ rounded(flat)),
+        (bias.grad, flat_grad.numpy().sum(0)),
+    ]
+    for found, by_hand in expected:
+        np.testing.assert_allclose(found.detach().numpy().reshape(by_hand.shape), by_hand, atol=1e-4)
+
+
+def test_the_products_of_the_loss() -> None:
+    torch.manual_seed(1)
+    hidden, weight, grad = torch.randn(7, 12), torch.randn(33, 12), torch.randn(7, 33)
+    factor = Bfloat16Factor(weight)
+    logits = factor.logits(hidden, torch.empty(7, 33))
+    np.testing.assert_allclose(logits.numpy(), rounded(hidden) @ rounded(weight).T, atol=1e-4)
+    np.testing.assert_allclose(
+        factor.grad_hidden(grad, torch.empty(7, 12)).numpy(), rounded(grad) @ rounded(weight), atol=1e-4
+    )
+    total = torch.ones(33, 12)
+    factor.add_grad_weight(grad, hidden, total)
+    np.testing.assert_allclose(total.numpy(), 1 + rounded(grad).T @ rounded(hidden), atol=1e-4)
