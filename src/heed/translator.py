@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from heed.box import default_model, find_model
 from heed.engines import NAMES, Engine
 from heed.errors import ConfigError, DecodeError
 from heed.options import Sampling, SearchOptions
@@ -323,6 +324,8 @@ def load(*paths: str | Path, checkpoint: str = "best", int8: bool = False, engin
     """Load the model of a run folder; several folders with the same vocabulary make an ensemble.
 
     Args:
+        paths: run folders, or names of models in the box (`heed models`), such as "en-de". None: the default of the
+            box, English to German. A folder of that name comes before the box.
         checkpoint: "best" (by validation), "last", or a folder below `checkpoints/`.
         int8: search with 8-bit weights: faster, slightly less accurate.
         engine: "torch" is heed's own search; "ctranslate2" uses CTranslate2, if it is installed.
@@ -333,14 +336,12 @@ def load(*paths: str | Path, checkpoint: str = "best", int8: bool = False, engin
         DecodeError: the folders have different vocabularies.
         TypeError: an argument has the wrong type.
     """
-    if not paths:
-        raise TypeError("load needs at least one run folder")
     for path in paths:
         if not isinstance(path, (str, PathLike)):
             raise TypeError(f'load takes folders one by one, as in load("runs/x", "runs/y"), not {path!r}')
     if not isinstance(checkpoint, str):
         raise TypeError(f'checkpoint must be "best", "last" or a name such as "step-00000500", not {checkpoint!r}')
-    folders = [Path(path) for path in paths]
+    folders = [find_model(path) for path in paths] or [default_model()]
     if engine == "ctranslate2":
         from heed.engines.exported import open_ctranslate2
 

@@ -4,6 +4,7 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from heed.box import default_model, find_model
 from heed.cli.startup import import_torch
 
 if TYPE_CHECKING:
@@ -13,9 +14,14 @@ if TYPE_CHECKING:
 _SAMPLING = ("temperature", "top_k", "top_p", "seed")  # the options of --sample
 
 
-def add_model(group: argparse._ActionsContainer) -> None:
+def add_model(group: argparse._ActionsContainer, required: bool = True) -> None:
+    default = "" if required else " (default: English to German, from the box)"
     group.add_argument(
-        "--model", action="append", required=True, metavar="FOLDER", help="a run folder; repeat it for an ensemble"
+        "--model",
+        action="append",
+        required=required,
+        metavar="FOLDER",
+        help=f"a run folder, or a name that heed models lists; repeat it for an ensemble{default}",
     )
     group.add_argument(
         "--checkpoint", default="best", metavar="NAME", help="best (default), last, or a name such as step-00000500"
@@ -66,11 +72,13 @@ def check_options(args: argparse.Namespace) -> None:
 
 
 def load_translator(args: argparse.Namespace) -> "Translator":
-    """Load the models with the engine that --engine names.
+    """Load the models with the engine that --engine names; args.model becomes the list of their folders.
 
     Raises:
         ConfigError: the engine is not installed, or does not support an option.
+        CheckpointError: there is no such model.
     """
+    args.model = [find_model(given) for given in args.model or ()] or [default_model()]
     if args.engine == "torch":
         import_torch()
     else:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heed.bar import counting
+from heed.box import DEFAULT
 from heed.cli.search import (
     add_engine,
     add_model,
@@ -45,6 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "examples:\n"
+        "  echo 'The cat chased its tail.' | heed translate\n"
         "  heed translate --model runs/x < in.txt > out.txt\n"
         "  heed translate --model runs/x --input in.txt.gz --output out.txt.gz\n"
         "  echo 'A man is riding a bike.' | heed translate --model runs/x --n-best 3\n"
@@ -53,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  heed translate --model runs/x --glossary terms.tsv < in.txt"
     )
     group = parser.add_argument_group("model, input and output")
-    add_model(group)
+    add_model(group, required=False)
     group.add_argument("--input", default="-", metavar="FILE", help="read this file (default: standard input)")
     group.add_argument(
         "--output",
@@ -121,7 +123,10 @@ def run(args: argparse.Namespace) -> int:
     for written in (args.output, out.part):
         refuse_overwriting(written, args.input, args.prefixes, args.glossary)
     glossary = None if args.glossary is None else Glossary.read(args.glossary)
+    is_default = not args.model
     translator = load_translator(args)
+    if is_default and sys.stderr.isatty():
+        print(f"using {DEFAULT}, the model in the box; --model names another", file=sys.stderr)
     options = replace(search_options(args, translator), glossary=glossary)
     prefixes = None if args.prefixes is None else read_lines(args.prefixes)
     if args.input == "-" and sys.stdin.isatty():
