@@ -61,7 +61,7 @@ def state_of(run: Path) -> RunState:
         max_steps = _max_steps(run)
         if not (run / "events.jsonl").exists():
             if (run / "checkpoints" / "shipped").exists():
-                return RunState(run, "shipped", "", 0, max_steps, size=size)
+                return RunState(run, "shipped", size=size)
             if any((run / "checkpoints").glob("step-*")):
                 raise CheckpointError("events.jsonl: missing; the checkpoints are there")
             return RunState(run, "running" if running else "empty", "no events.jsonl yet", 0, max_steps, size=size)
