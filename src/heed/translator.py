@@ -109,8 +109,9 @@ class Translator:
             prefixes: the beginning of each translation, forced piece by piece; "" for none.
             constraint: a `heed.decode.search.Constraint` on the tokens of the translations.
             glossary: target terms by source term; a translation has the target terms of all source terms in its text.
-            copy: translate again where tags, addresses, placeholders or numbers were lost, and force them. Default: the
-                run's `decode.copy`, except with sampling, prefixes or a constraint, or an engine that cannot do it.
+            copy: translate again where tags, addresses, placeholders, emoji or numbers were lost, and force them.
+                Default: the run's `decode.copy`, except with sampling, prefixes or a constraint, or an engine that
+                cannot do it.
             attention: also return the attention weights of every head of the first model.
             trace: also return the candidates that each step of beam search considered, kept and pruned.
             first_number: number of the first text; the number of a text selects its random stream.

@@ -70,8 +70,8 @@ def find_model(given: str | Path) -> Path:
         return FOLDER / path
     there = ", ".join(names()) or "none"
     raise CheckpointError(
-        f"{given}: no such run folder, and no model of that name is installed (installed: {there})"
-        f"{did_you_mean(str(given), names())}; check the name, or create a run folder with `heed train`"
+        f"{given}: no such run folder, and no model of that name is installed (installed: {there}); "
+        f"check the name, or create a run folder with `heed train`{did_you_mean(str(given), names())}"
     )
 
 
