@@ -18,9 +18,11 @@ from heed.text.tokenizer import Tokenizer
 from heed.translation import (
     PairScore,
     Translation,
+    are_split,
     check_prefixes,
     checked,
     joined,
+    parts_by_sentence,
     parts_that_fit,
     real_number,
     texts_of,
@@ -92,6 +94,7 @@ class Translator:
         constraint: Any = None,
         glossary: Glossary | Mapping[str, str] | None = None,
         copy: bool | None = None,
+        sentences: bool | None = None,
         attention: bool = False,
         trace: bool = False,
         first_number: int = 0,
@@ -112,6 +115,8 @@ class Translator:
             copy: translate again where tags, addresses, placeholders, emoji or numbers were lost, and force them.
                 Default: the run's `decode.copy`, except with sampling, prefixes or a constraint, or an engine that
                 cannot do it.
+            sentences: translate each sentence of a text by itself. Default: the run's `decode.sentences`, except with
+                prefixes, a constraint, attention or a trace.
             attention: also return the attention weights of every head of the first model.
             trace: also return the candidates that each step of beam search considered, kept and pruned.
             first_number: number of the first text; the number of a text selects its random stream.
@@ -144,6 +149,7 @@ class Translator:
             constraint=constraint,
             glossary=Glossary(glossary) if isinstance(glossary, Mapping) else glossary,
             copy=copy,
+            sentences=sentences,
             attention=attention,
             trace=trace,
             first_number=whole_number(first_number, "first_number"),
@@ -164,7 +170,8 @@ class Translator:
             raise DecodeError(
                 f"{len(texts)} texts, but {len(prefixes)} prefixes; give one for each text, or none at all"
             )
-        parts = parts_that_fit(texts, self.tokenizer, limit, self.engine.is_hard_limit)
+        cut = parts_by_sentence if are_split(options, self.decode.sentences) else parts_that_fit
+        parts = cut(texts, self.tokenizer, limit, self.engine.is_hard_limit)
         flat = [part.text for text_parts in parts for part in text_parts]
         numbers = [first + i for i, text_parts in enumerate(parts) for _ in text_parts]
         if prefixes is not None or options.constraint is not None:

@@ -33,6 +33,14 @@ def add_search(group: argparse._ActionsContainer) -> None:
     group.add_argument("--alpha", type=float, metavar="X", help="length penalty (default: the run's, 0.6)")
 
 
+def add_sentences(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--sentences",
+        action=argparse.BooleanOptionalAction,
+        help="translate each sentence of a line by itself (default: the run's, no)",
+    )
+
+
 def add_sampling(group: argparse._ActionsContainer) -> None:
     group.add_argument("--sample", action="store_true", help="sample at random instead of beam search")
     group.add_argument(
@@ -127,6 +135,7 @@ def _run_independent_options(args: argparse.Namespace) -> "SearchOptions":
         prefixes=() if getattr(args, "prefixes", None) else None,
         glossary=Glossary() if getattr(args, "glossary", None) else None,
         copy=False if getattr(args, "no_copy", False) else None,
+        sentences=getattr(args, "sentences", None),
     )
 
 

@@ -21,6 +21,7 @@ from heed.cli.search import (
     add_model,
     add_sampling,
     add_search,
+    add_sentences,
     check_options,
     load_translator,
     search_options,
@@ -66,6 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("search")
     add_search(group)
     group.add_argument("--greedy", action="store_true", help="the same as --beam 1")
+    add_sentences(group)
     group.add_argument("--prefixes", metavar="FILE", help="line n of FILE begins the translation of line n")
 
     group = parser.add_argument_group("what a translation must contain")
@@ -245,8 +247,10 @@ def _plain(translation: "Translation", several: "Sequence[Translation]") -> dict
 
 
 def _warn(number: int, translation: "Translation") -> None:
-    if translation.cuts:
-        where = ", ".join(sorted(set(translation.cuts)))
+    from heed.translation import SENTENCE
+
+    if cuts := [cut for cut in translation.cuts if cut != SENTENCE]:
+        where = ", ".join(sorted(set(cuts)))
         print(
             f"line {number}: longer than the model's limit, translated in {len(translation.cuts) + 1} parts "
             f"(cut at: {where})",
