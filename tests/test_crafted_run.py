@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 import heed
 from heed.checkpoint import read_all_tensors, read_manifest, write_checkpoint
@@ -17,6 +18,7 @@ from heed.config import Config
 from heed.durable import MANIFEST, read_json, write_json, write_manifest
 from heed.engines.exported import checkpoint_path
 from heed.errors import CheckpointError, ConfigError, HeedError
+from heed.export.shipped import write_shipped
 from heed.model.size import count_parameters
 from heed.run import RunFolder
 from heed.settings import build_config
@@ -299,3 +301,73 @@ def test_a_change_of_the_config_is_refused_until_it_is_meant(run: Path) -> None:
     del settings["checksum"]
     path.write_text(json.dumps(settings))
     assert heed.load(run).decode.alpha == 0.2
+
+
+# --- shipped models, with weights in 8 bits ----------------------------------------------------------------
+
+Tensors = dict[str, torch.Tensor]
+NO_SCALE = f"{NAME} is stored in 8 bits, but without a scale for each of its rows"
+SHIPPED_HARMS: dict[str, tuple[str, Callable[[Tensors], object]]] = {
+    "no scale": (NO_SCALE, lambda group: group.pop(f"{NAME}/scale")),
+    "a scale too few": (NO_SCALE, lambda group: group.update({f"{NAME}/scale": group[f"{NAME}/scale"][1:].clone()})),
+    "one scale for all": (NO_SCALE, lambda group: group.update({f"{NAME}/scale": torch.ones(1)})),
+    "scales for columns": (NO_SCALE, lambda group: group.update({f"{NAME}/scale": torch.ones(1, 8)})),
+    "no rows": (NO_SCALE, lambda group: group.update({NAME: group[NAME].flatten()})),
+    "a number": (
+        r"it has [\d,]+ weights",
+        lambda group: group.update({NAME: torch.ones((), dtype=torch.int8)}),
+    ),
+    "wide scales": ("scale has dtype", lambda group: group.update({f"{NAME}/scale": group[f"{NAME}/scale"].double()})),
+    "a scale of nothing": ("more/scale", lambda group: group.update({"more/scale": torch.ones(3)})),
+    "a scale of float32": (
+        "tensors missing or unknown",
+        lambda group: group.update({NAME: group[NAME].float()}),
+    ),
+    "other rows": (
+        r"it has [\d,]+ weights",
+        lambda group: group.update(
+            {NAME: group[NAME][1:].clone(), f"{NAME}/scale": group[f"{NAME}/scale"][1:].clone()}
+        ),
+    ),
+}
+
+
+@pytest.fixture
+def shipped(run: Path, tmp_path: Path) -> Path:
+    opened, out = RunFolder.open(run), tmp_path / "shipped"
+    write_shipped(out, opened, opened.checkpoint_path(), opened.load_model())
+    return out
+
+
+@pytest.mark.parametrize("harm", SHIPPED_HARMS)
+def test_codes_and_scales_that_do_not_fit_are_refused(shipped: Path, harm: str) -> None:
+    message, change = SHIPPED_HARMS[harm]
+    folder = shipped / "checkpoints" / "shipped"
+    manifest = read_manifest(folder)
+    tensors = load_file(folder / "model.safetensors")
+    change(tensors)
+    write_checkpoint(folder, {"model": tensors}, manifest)
+    with pytest.raises(CheckpointError, match=message) as caught:
+        heed.load(shipped)
+    assert str(folder) in str(caught.value)
+
+
+@pytest.mark.timeout(60)
+def test_a_large_config_of_a_shipped_model_takes_no_memory(shipped: Path) -> None:
+    settings = read_json(shipped / "config.json")
+    settings["model"] |= {"d_model": 65_536, "d_ff": 1_048_576, "decoder_layers": 1_000}
+    write_json(shipped / "config.json", settings)
+    sign(shipped / "checkpoints" / "shipped", model=settings["model"])
+    with pytest.raises((CheckpointError, ConfigError), match=r"does not fit .*config\.json: it has [\d,]+ weights"):
+        heed.load(shipped)
+
+
+def test_every_flipped_bit_of_a_shipped_model_is_noticed(shipped: Path) -> None:
+    path = shipped / "checkpoints" / "shipped" / "model.safetensors"
+    content = path.read_bytes()
+    for position in range(0, len(content), len(content) // 50):
+        damaged = bytearray(content)
+        damaged[position] ^= 1 << position % 8
+        path.write_bytes(damaged)
+        with pytest.raises(CheckpointError, match="damaged|does not fit"):
+            heed.load(shipped)

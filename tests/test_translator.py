@@ -564,7 +564,6 @@ def test_numpy_values_and_generators_are_accepted(translator):
         ((["a"],), {}, """load takes folders one by one, as in load("runs/x", "runs/y"), not ['a']"""),
         ((None,), {}, """load takes folders one by one, as in load("runs/x", "runs/y"), not None"""),
         (("a",), {"checkpoint": 1100}, 'checkpoint must be "best", "last" or a name such as "step-00000500", not 1100'),
-        ((), {}, "load needs at least one run folder"),
     ],
 )
 def test_load_refuses_wrong_types(paths, options, message):
@@ -616,3 +615,40 @@ def test_a_constraint_applies_to_the_right_text(tokenizer, options):
     for i, translation in enumerate(found):
         for one in translation.alternatives or (translation,):
             assert len(one.pieces) == i and set(one.pieces) <= allowed and one.finished
+
+
+# --- several sentences in a text ---------------------------------------------------------------------------
+
+SEVERAL = "the quick fox jumps. The lazy dog! Why?"
+ALONE = ["the quick fox jumps.", "The lazy dog!", "Why?"]
+
+
+def test_sentences_are_translated_one_by_one(translator):
+    (found,) = translator.translate([SEVERAL], sentences=True)
+    alone = translator.translate(ALONE)
+    assert found.text == " ".join(one.text for one in alone if one.text)
+    assert found.log_probability == pytest.approx(sum(one.log_probability for one in alone), abs=1e-4)
+    assert found.cuts == ("sentence", "sentence")
+    assert translator.translate([SEVERAL])[0].cuts == ()  # not by default
+    blank, one, last = translator.translate(["", SEVERAL, "Why?"], sentences=True, n_best=2)
+    assert (blank.text, len(one.alternatives), last.cuts) == ("", 2, ())
+
+
+def test_the_runs_setting_is_the_default_of_sentences(translator, tokenizer):
+    split = torch_translator(translator.models, tokenizer, DecodeConfig(sentences=True))
+    whole, apart = translator.translate([SEVERAL]), translator.translate([SEVERAL], sentences=True)
+    assert split.translate([SEVERAL]) == apart
+    assert split.translate([SEVERAL], sentences=False) == whole
+    assert split.translate([SEVERAL], attention=True)[0].attention is not None  # of the whole text
+    assert split.translate([SEVERAL], prefixes=[""])[0].cuts == ()
+
+
+@pytest.mark.parametrize("options", [{"attention": True}, {"trace": True}, {"prefixes": [""]}], ids=str)
+def test_sentences_cannot_have_what_belongs_to_a_whole_text(translator, options):
+    with pytest.raises(DecodeError, match=f"sentences cannot be combined with {next(iter(options))}"):
+        translator.translate([SEVERAL], sentences=True, **options)
+
+
+def test_a_long_sentence_is_cut_among_others(translator):
+    (found,) = translator.translate(["The dog. " + "Fox " * 60 + "ends. Why?"], sentences=True)
+    assert found.cuts[0] == found.cuts[-1] == "sentence" and "space" in found.cuts

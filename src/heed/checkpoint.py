@@ -26,6 +26,7 @@ from heed.durable import (
     write_through,
 )
 from heed.errors import CheckpointError, DamageError
+from heed.model.stored import SCALE, restored
 
 _DTYPES = {
     torch.float64: "F64",
@@ -34,6 +35,7 @@ _DTYPES = {
     torch.float16: "F16",
     torch.int64: "I64",
     torch.int32: "I32",
+    torch.int8: "I8",
     torch.uint8: "U8",
     torch.bool: "BOOL",
 }
@@ -66,16 +68,18 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 
 def read_tensors(path: Path, name: str) -> dict[str, Tensor]:
-    """Return one group of a checkpoint's tensors, after verifying its checksum.
+    """Return one group of a checkpoint's tensors, after verifying its checksum; 8-bit ones in float32.
 
     Raises:
         DamageError: the file is missing, truncated or changed.
+        CheckpointError: a tensor in 8 bits has no scale for each row.
     """
     content = _read_checked(path, f"{name}{_SUFFIX}", _checksums(path))
     try:
-        return load(content)
+        tensors = load(content)
     except (SafetensorError, ValueError, KeyError, RuntimeError) as error:  # or a dtype that torch lacks
         raise DamageError(f"{path / name}{_SUFFIX}: damaged ({error})") from None
+    return restored(tensors, f"{path / name}{_SUFFIX}")
 
 
 def read_all_tensors(path: Path) -> dict[str, dict[str, Tensor]]:
@@ -89,7 +93,9 @@ def read_all_tensors(path: Path) -> dict[str, dict[str, Tensor]]:
 
 
 def count_weights(path: Path, name: str) -> int:
-    """Return how many numbers a group's tensors have, from the file's header alone and without its checksum.
+    """Return how many weights a group's tensors have, from the file's header alone and without its checksum.
+
+    The scales of 8-bit weights do not count.
 
     Raises:
         DamageError: the file is missing, its header cannot be read, or claims more numbers than the file has bytes.
@@ -100,13 +106,17 @@ def count_weights(path: Path, name: str) -> int:
         size = int.from_bytes(opened.read(8), "little")
         header = opened.read(min(size, _MAX_HEADER_BYTES))
     try:
-        shapes = [entry["shape"] for key, entry in json.loads(header).items() if key != "__metadata__"]
+        shapes = [entry["shape"] for key, entry in json.loads(header).items() if _is_weight(key)]
         n_weights = sum(math.prod(map(int, shape)) for shape in shapes)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise DamageError(f"{file}: damaged (its header cannot be read)") from None
     if n_weights > n_bytes:
         raise DamageError(f"{file}: damaged (its header claims {n_weights:,} weights in {n_bytes:,} bytes)")
     return n_weights
+
+
+def _is_weight(key: str) -> bool:
+    return key != "__metadata__" and not key.endswith(SCALE)
 
 
 def verify_checkpoint(path: Path) -> None:

@@ -18,7 +18,7 @@ from heed.lock import FolderLock
 from heed.options import SearchOptions
 from heed.text.lines import read_lines
 from heed.text.normalize import normalize
-from heed.translation import Translation
+from heed.translation import SENTENCE, Translation
 from heed.translator import Translator
 
 SOURCE, TARGET, LEFT_OUT = "source", "target", "left_out.tsv"
@@ -143,7 +143,7 @@ def _append(folder: Path, lines: list[str], found: list[Translation], first: int
         if not normalize(line):
             counts += Counts(blank=1)
             continue
-        counts += Counts(in_parts=bool(translation.cuts))
+        counts += Counts(in_parts=any(cut != SENTENCE for cut in translation.cuts))
         seen: set[str] = set()
         for one in translation.alternatives or (translation,):
             reason = _reason_against(one, seen)

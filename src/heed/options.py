@@ -46,6 +46,7 @@ class SearchOptions:
     constraint: Any = None  # a heed.decode.search.Constraint; its `start` is called with the index of a text
     glossary: Any = None  # a heed.text.glossary.Glossary: terms that the translations must contain
     copy: bool | None = None  # copy addresses, tags and so on; None: the run's `decode.copy`, where search can do it
+    sentences: bool | None = None  # translate each sentence of a text by itself; None: `decode.sentences`, if it can be
     required: Sequence[Sequence[str]] | None = None  # set by `Translator`: what each translation must contain
     attention: bool = False  # also return the attention weights of every head
     trace: bool = False  # also return the candidates of each step

@@ -8,6 +8,9 @@ best.json                       which checkpoint to translate with, and its vali
 checkpoints/step-00000500/      weights, optimizer and counters at a step
 checkpoints/average-00000600/   average of the last checkpoints' weights (section 6.1)
 lock                            locked by the process that trains
+
+A shipped model (`heed export --to heed`) is a run folder with config.json, tokenizer.model, best.json and one
+checkpoint, `checkpoints/shipped`, whose matrices have 8 bits. It translates, but has nothing to resume.
 """
 
 import json
@@ -45,7 +48,7 @@ _ABSENT_IN_OLD_RUNS = {"kind": "transformer"}  # model settings that manifests o
 
 _STEP = re.compile(r"step-(\d+)$")
 
-INITIAL = "initial"  # the name of a checkpoint
+INITIAL, SHIPPED = "initial", "shipped"  # names of checkpoints
 
 
 class RunFolder:
@@ -112,6 +115,19 @@ class RunFolder:
         if not (path / "config.json").exists():
             raise CheckpointError(
                 f"{path}: not a run folder (it has no config.json); name the folder passed to heed train --out"
+            )
+
+    @staticmethod
+    def refuse_shipped(path: Path) -> None:
+        """Refuse to resume a model that was exported to be shipped.
+
+        Raises:
+            CheckpointError: this is one.
+        """
+        if (path / "checkpoints" / SHIPPED).exists():
+            raise CheckpointError(
+                f"{path}: a shipped model, with 8-bit weights and no optimizer, cannot be resumed; resume the run it "
+                f"was exported from, or start a new run from its weights: --set train.init_from={path}"
             )
 
     def change_config(self, config: Config) -> None:

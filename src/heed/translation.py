@@ -15,9 +15,11 @@ from heed.errors import DecodeError
 from heed.options import SearchOptions
 from heed.text.glossary import Entry
 from heed.text.normalize import normalize
+from heed.text.sentences import sentences_of
 from heed.text.split import Part, split_to_fit
 from heed.text.tokenizer import Tokenizer
 
+SENTENCE = "sentence"  # the cut between two sentences that are translated one by one, whatever their length
 START = "<s>"  # the label of the decoder's first input, which is not a piece
 _BEAM, _ALPHA = BOUNDS["decode.beam"], BOUNDS["decode.alpha"]
 
@@ -52,7 +54,7 @@ class Translation:
     pieces: list[str] = field(repr=False, hash=False)
     source_pieces: list[str] = field(repr=False, hash=False)
     finished: bool = True  # False: the length limit came before the end token
-    cuts: tuple[str, ...] = ()  # where a text over the model's limit was cut, for instance ("sentence end",)
+    cuts: tuple[str, ...] = ()  # where a text over the model's limit was cut, ("sentence end",); between sentences
     # The n best, starting with this one, if more than one was asked for.
     alternatives: tuple["Translation", ...] = field(default=(), repr=False)
     # Of each piece and, if finished, the end token; () if the engine does not return them.
@@ -152,6 +154,8 @@ def checked(options: SearchOptions) -> SearchOptions:
             raise DecodeError(f"{name} must be from {minimum} to {maximum:,}, not {value}")
     if options.prefixes is not None and options.constraint is not None:
         raise DecodeError("prefixes cannot be combined with a constraint; give only one of them")
+    if options.sentences and (other := _needs_whole_texts(options)):
+        raise DecodeError(f"sentences cannot be combined with {other}; give only one of them")
     if options.trace and options.sampling is not None:
         raise DecodeError("trace is for beam search, but sampling draws at random; give only one of them")
     if options.seconds is not None and not options.seconds >= 0:
@@ -159,6 +163,40 @@ def checked(options: SearchOptions) -> SearchOptions:
     if options.n_best > options.beam and options.sampling is None:
         raise DecodeError(f"n_best {options.n_best} needs a beam of at least {options.n_best} (beam is {options.beam})")
     return options
+
+
+def are_split(options: SearchOptions, default: bool) -> bool:
+    """Return whether a search translates the sentences of a text one by one; `default` is the run's setting."""
+    return default and _needs_whole_texts(options) is None if options.sentences is None else options.sentences
+
+
+def _needs_whole_texts(options: SearchOptions) -> str | None:
+    """Return which option belongs to a text as a whole, if one does."""
+    given = {
+        "prefixes": options.prefixes is not None,
+        "a constraint": options.constraint is not None,
+        "attention": options.attention,
+        "trace": options.trace,
+    }
+    return next((name for name, is_given in given.items() if is_given), None)
+
+
+def parts_by_sentence(
+    texts: Sequence[str], tokenizer: Tokenizer, limit: int, is_hard_limit: bool = False
+) -> list[list[Part]]:
+    """Cut each text into its sentences, and those as `parts_that_fit` does.
+
+    Raises:
+        DecodeError: as `parts_that_fit`.
+    """
+    sentences = [sentences_of(normalize(text)) for text in texts]
+    cut = iter(parts_that_fit([one for of_text in sentences for one in of_text], tokenizer, limit, is_hard_limit))
+    parts = []
+    for of_text in sentences:
+        *others, last = [next(cut) for _ in of_text]
+        ended = [[*one[:-1], replace(one[-1], cut=SENTENCE)] for one in others]
+        parts.append([part for one in (*ended, last) for part in one])
+    return parts
 
 
 def parts_that_fit(

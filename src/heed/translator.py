@@ -8,6 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from heed.box import default_model, find_model
 from heed.engines import NAMES, Engine
 from heed.errors import ConfigError, DecodeError
 from heed.options import Sampling, SearchOptions
@@ -17,9 +18,11 @@ from heed.text.tokenizer import Tokenizer
 from heed.translation import (
     PairScore,
     Translation,
+    are_split,
     check_prefixes,
     checked,
     joined,
+    parts_by_sentence,
     parts_that_fit,
     real_number,
     texts_of,
@@ -91,6 +94,7 @@ class Translator:
         constraint: Any = None,
         glossary: Glossary | Mapping[str, str] | None = None,
         copy: bool | None = None,
+        sentences: bool | None = None,
         attention: bool = False,
         trace: bool = False,
         first_number: int = 0,
@@ -108,8 +112,11 @@ class Translator:
             prefixes: the beginning of each translation, forced piece by piece; "" for none.
             constraint: a `heed.decode.search.Constraint` on the tokens of the translations.
             glossary: target terms by source term; a translation has the target terms of all source terms in its text.
-            copy: translate again where tags, addresses, placeholders or numbers were lost, and force them. Default: the
-                run's `decode.copy`, except with sampling, prefixes or a constraint, or an engine that cannot do it.
+            copy: translate again where tags, addresses, placeholders, emoji or numbers were lost, and force them.
+                Default: the run's `decode.copy`, except with sampling, prefixes or a constraint, or an engine that
+                cannot do it.
+            sentences: translate each sentence of a text by itself. Default: the run's `decode.sentences`, except with
+                prefixes, a constraint, attention or a trace.
             attention: also return the attention weights of every head of the first model.
             trace: also return the candidates that each step of beam search considered, kept and pruned.
             first_number: number of the first text; the number of a text selects its random stream.
@@ -142,6 +149,7 @@ class Translator:
             constraint=constraint,
             glossary=Glossary(glossary) if isinstance(glossary, Mapping) else glossary,
             copy=copy,
+            sentences=sentences,
             attention=attention,
             trace=trace,
             first_number=whole_number(first_number, "first_number"),
@@ -162,7 +170,8 @@ class Translator:
             raise DecodeError(
                 f"{len(texts)} texts, but {len(prefixes)} prefixes; give one for each text, or none at all"
             )
-        parts = parts_that_fit(texts, self.tokenizer, limit, self.engine.is_hard_limit)
+        cut = parts_by_sentence if are_split(options, self.decode.sentences) else parts_that_fit
+        parts = cut(texts, self.tokenizer, limit, self.engine.is_hard_limit)
         flat = [part.text for text_parts in parts for part in text_parts]
         numbers = [first + i for i, text_parts in enumerate(parts) for _ in text_parts]
         if prefixes is not None or options.constraint is not None:
@@ -323,6 +332,8 @@ def load(*paths: str | Path, checkpoint: str = "best", int8: bool = False, engin
     """Load the model of a run folder; several folders with the same vocabulary make an ensemble.
 
     Args:
+        paths: run folders, or names of models in the box (`heed models`), such as "en-de". None: the default of the
+            box, English to German. A folder of that name comes before the box.
         checkpoint: "best" (by validation), "last", or a folder below `checkpoints/`.
         int8: search with 8-bit weights: faster, slightly less accurate.
         engine: "torch" is heed's own search; "ctranslate2" uses CTranslate2, if it is installed.
@@ -333,14 +344,12 @@ def load(*paths: str | Path, checkpoint: str = "best", int8: bool = False, engin
         DecodeError: the folders have different vocabularies.
         TypeError: an argument has the wrong type.
     """
-    if not paths:
-        raise TypeError("load needs at least one run folder")
     for path in paths:
         if not isinstance(path, (str, PathLike)):
             raise TypeError(f'load takes folders one by one, as in load("runs/x", "runs/y"), not {path!r}')
     if not isinstance(checkpoint, str):
         raise TypeError(f'checkpoint must be "best", "last" or a name such as "step-00000500", not {checkpoint!r}')
-    folders = [Path(path) for path in paths]
+    folders = [find_model(path) for path in paths] or [default_model()]
     if engine == "ctranslate2":
         from heed.engines.exported import open_ctranslate2
 

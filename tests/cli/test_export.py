@@ -8,7 +8,7 @@ import pytest
 from safetensors import safe_open
 
 from heed.text.tokenizer import Tokenizer
-from tests.cli.conftest import Trained, heed, letters, without_ctranslate2
+from tests.cli.conftest import Trained, heed, letters, settings, without_ctranslate2
 
 MARIAN = [
     "config.json",
@@ -87,3 +87,16 @@ def test_without_ctranslate2_it_says_what_to_install(trained: Trained, tmp_path:
     done = without_ctranslate2("export", "--model", trained.path, "--to", "ctranslate2", "--out", tmp_path / "out")
     assert done.returncode == 2 and "pip install 'heed[ctranslate2]'" in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_to_ship_and_to_fine_tune(trained: Trained, train_arguments: list[object], tmp_path: Path) -> None:
+    """tests/export/test_shipped.py checks the folder itself."""
+    out = tmp_path / "deep" / "shipped"
+    done = heed("export", "--model", trained.path, "--to", "heed", "--out", out)
+    assert done.code == 0 and done.err.startswith(f"{out}: "), done.err
+    refused = heed("train", "--resume", out)
+    assert refused.code == 1 and "a shipped model" in refused.err
+    more = settings(train__max_steps=5, train__init_from=out)
+    tuned = heed(*train_arguments, "--out", tmp_path / "tuned", *more)
+    assert tuned.code == 0, tuned.err
+    assert heed("translate", "--model", tmp_path / "tuned", given="a b\n").code == 0

@@ -113,7 +113,7 @@ def test_the_command_and_the_module_are_the_same() -> None:
         ("bench trian", 'heed bench: unknown command "trian"; did you mean train?'),
         ("frobnicate", f'heed: unknown command "frobnicate"; choose from {", ".join(COMMANDS)}'),
         ("--foo", "heed: unknown option --foo"),
-        ("translate", "heed translate: the following arguments are required: --model"),
+        ("evaluate", "heed evaluate: the following arguments are required: --model, --reference"),
         ("translate --model x --beam y", "heed translate: argument --beam: invalid int value: 'y'"),
     ],
 )

@@ -27,6 +27,9 @@ from heed.text.required import required_of
         ('<x id="1"/> <br/> <br /> </b> a < b, 1<2 > 0, <3', ['<x id="1"/>', "<br/>", "<br />", "</b>"]),
         ("{ not one } { neither", []),
         ("no machine text: a, b; c!", []),
+        ("So funny 😂😂! I ❤️ it 👋🏽.", ["😂😂", "❤️", "👋🏽"]),
+        ("👨‍👩‍👧 and 🇩🇪", ["👨‍👩‍👧", "🇩🇪"]),
+        ("10 € – ✓ ★ © 5 °C →", []),
         ("", []),
     ],
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from heed.bar import counting
+from heed.box import find_model
 from heed.cli.startup import import_torch
 from heed.cli.usage import Parser
 from heed.wording import counted
@@ -61,7 +62,7 @@ def configure(parser: Parser) -> None:
         "  heed bench translate --model runs/x\n"
         "  heed bench translate --model runs/x --input test.en --beam 1 --json"
     )
-    translate.add_argument("--model", required=True, type=Path, metavar="FOLDER", help="a run folder")
+    translate.add_argument("--model", required=True, metavar="FOLDER", help="a run folder, or a name from heed models")
     translate.add_argument(
         "--checkpoint", default="best", metavar="NAME", help="best (default), last, or a name such as step-00000500"
     )
@@ -195,6 +196,7 @@ def _translate(args: argparse.Namespace) -> Result:
     from heed.run import RunFolder
 
     keep_freed_memory()  # as `heed translate` does
+    args.model = find_model(args.model)
     run = RunFolder.open(args.model)
     texts, origin = _texts(args.input, run.config.data.valid_source, args.sentences)
     beam = run.config.decode.beam if args.beam is None else args.beam

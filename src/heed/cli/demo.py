@@ -17,13 +17,16 @@ if TYPE_CHECKING:
 
 HELP = "train a small English-German translator on built-in data, and try it"
 
+_EVERYDAY = ("The cat chased its tail.", "Where is the nearest train station?", "I would like a cup of coffee, please.")
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Train the tiny model on English-German sentences from a built-in grammar, score\n"
-        "it on held-out sentences, translate a few more, and show its attention. This\n"
-        "takes a few minutes on two cores. After Ctrl-C, the same command resumes the\n"
-        "training."
+        "Translate a few sentences with the model that is installed with heed, if there\n"
+        "is one. Then train the tiny model on English-German sentences from a built-in\n"
+        "grammar, score it on held-out sentences, translate a few more, and show its\n"
+        "attention. This takes a few minutes on two cores. After Ctrl-C, the same\n"
+        "command resumes the training."
     )
     parser.epilog = "examples:\n  heed demo\n  heed demo --folder somewhere/else --seed 2"
     parser.add_argument("--folder", type=Path, default=Path("runs"), help="folder for data and runs (default: runs)")
@@ -40,6 +43,7 @@ def run(args: argparse.Namespace) -> int:
     from heed.translator import load
 
     keep_freed_memory()
+    _try_the_box()
     data = args.folder / "demo-data"
     _write_corpus(data)
     config = demo_config(data, args.seed)
@@ -73,6 +77,19 @@ def run(args: argparse.Namespace) -> int:
         "  README.md and docs/ say more."
     )
     return 0
+
+
+def _try_the_box() -> None:
+    """Translate a few sentences with the model in the box, if there is one."""
+    from heed.box import DEFAULT, default_model, names
+    from heed.translator import load
+
+    if DEFAULT not in names():
+        return
+    print(f"The model in the box ({DEFAULT}), as `heed translate` uses it:")
+    for text, found in zip(_EVERYDAY, load(default_model()).translate(_EVERYDAY), strict=True):
+        print(f"  {text}\n    → {found.text}")
+    print("\nNow a model of your own, from a built-in corpus:", flush=True)
 
 
 def demo_config(data: Path, seed: int) -> "Config":

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from heed.cli.progress import in_chunks, with_progress
 from heed.cli.score import configure_scoring, named, report
-from heed.cli.search import add_engine, add_model, add_search, load_translator, search_options
+from heed.cli.search import add_engine, add_model, add_search, add_sentences, load_translator, search_options
 from heed.cli.startup import import_torch
 from heed.cli.translate import refuse_overwriting
 from heed.wording import counted
@@ -36,6 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     models = parser.add_argument_group("model and search")
     add_model(models)
     add_search(models)
+    add_sentences(models)
     add_engine(models)
     texts = parser.add_argument_group("test set")
     texts.add_argument("--source", default="-", metavar="FILE", help="text to translate (default: standard input)")
@@ -52,6 +53,7 @@ def run(args: argparse.Namespace) -> int:
     from heed.evaluate.signature import join_signature
     from heed.run import RunFolder
     from heed.text.lines import read_lines
+    from heed.translation import are_split
     from heed.translator import load
 
     if [args.source, *args.reference, args.baseline].count("-") > 1:
@@ -97,7 +99,9 @@ def run(args: argparse.Namespace) -> int:
         model_hash="+".join(read_manifest(path)["sha256"]["model.safetensors"][:12] for path in checkpoints),
         heed_version=heed.__version__,
     )
-    decoding += "|" + join_signature({"engine": args.engine, "weights": "int8" if args.int8 else None})
+    one_by_one = "split" if are_split(options, translator.decode.sentences) else None
+    weights = "int8" if args.int8 else None
+    decoding += "|" + join_signature({"engine": args.engine, "weights": weights, "sentences": one_by_one})
     perplexity = math.exp(min(nll, 700.0)) if n_tokens else None
     report(args, args.source, hypotheses, references, decoding, perplexity)
     return 0

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heed.bar import counting
+from heed.box import FOLDER, default_model, find_model
 from heed.cli.search import add_search, search_options
 from heed.cli.startup import import_torch
 from heed.errors import ConfigError, DataError
@@ -28,6 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "examples:\n"
+        "  heed inspect 'The cat chased its tail.' --out page.html\n"
         "  heed inspect 'The cat chased its tail.' --model runs/x --out page.html\n"
         "  heed inspect 'A man is riding a bike.' --model runs/x --json > inside.json\n"
         "  heed inspect 'A man is riding a bike.' --model runs/x --npz inside.npz\n"
@@ -38,7 +40,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("text", metavar="TEXT", help="a sentence")
     group = parser.add_argument_group("model and search")
-    group.add_argument("--model", required=True, metavar="FOLDER", help="a run folder")
+    group.add_argument(
+        "--model",
+        metavar="FOLDER",
+        help="a run folder, or a name that heed models lists (default: English to German, from the box)",
+    )
     group.add_argument(
         "--checkpoint", default="best", metavar="NAME", help="best (default), last, or a name such as step-00000500"
     )
@@ -75,6 +81,7 @@ def run(args: argparse.Namespace) -> int:
     out = Output(args.out) if args.out else None
     if args.npz:
         Output(args.npz)  # can it be written? Before anything is computed
+    args.model = default_model() if args.model is None else find_model(args.model)
     translator = load(args.model, checkpoint=args.checkpoint)
     options = search_options(args, translator)
     sample, sample_name = _sample(args)
@@ -85,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
             alpha=options.alpha,
             sample=sample,
             sample_name=sample_name,
-            name=str(args.model),
+            name=args.model.name if args.model.parent == FOLDER else str(args.model),
             progress=lambda done, total: tell(100 * done // total),
         )
     if args.npz:
@@ -134,7 +141,7 @@ def _sample(args: argparse.Namespace) -> tuple[list[tuple[str, str]], str]:
 
     if args.roles_from:
         return _read_pairs(*args.roles_from), f"{args.roles_from[0]}, {args.roles_from[1]}"
-    data = RunFolder.open(Path(args.model)).config.data
+    data = RunFolder.open(args.model).config.data
     if data.valid_source and data.valid_target:
         try:
             return _read_pairs(data.valid_source, data.valid_target), f"{data.valid_source}, {data.valid_target}"

@@ -22,6 +22,7 @@ from heed.cli import (
     evaluate,
     export,
     inspect,
+    models,
     plot,
     prepare,
     runs,
@@ -42,6 +43,7 @@ COMMANDS = {
     "prepare": prepare,
     "train": train,
     "translate": translate,
+    "models": models,
     "distil": distil,
     "evaluate": evaluate,
     "score": score,
@@ -55,7 +57,7 @@ COMMANDS = {
 
 # The sections of `heed --help`.
 GROUPS = {
-    "first steps": ["demo", "train", "translate"],
+    "first steps": ["demo", "train", "translate", "models"],
     "preparing and training": ["data", "doctor", "split", "prepare", "distil", "runs", "plot", "check-resume"],
     "measuring": ["evaluate", "score", "bench"],
     "looking inside": ["inspect"],
@@ -73,6 +75,7 @@ def build_parser() -> Parser:
         usage="heed COMMAND ...",
         description="Two line-aligned text files in, a translator out.\n\n" + _list_of_commands(),
         epilog="examples:\n"
+        "  echo 'The cat chased its tail.' | heed translate\n"
         "  heed demo\n"
         "  heed train --source train.en --target train.de --preset tiny --out runs/x\n"
         "  heed translate --model runs/x < in.txt > out.txt\n\n"

@@ -26,8 +26,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  interrupted    stopped by Ctrl-C, SIGTERM or SIGUSR1, and saved\n"
         "  died           ended unexpectedly: killed, crashed, or a power cut\n"
         "  empty          nothing recorded yet\n"
+        "  shipped        written by heed export --to heed\n"
         "  damaged        a file is missing or unreadable; a note says which\n"
-        "Every run that is not running or damaged can be resumed:\n"
+        "Every run that is not running, shipped or damaged can be resumed:\n"
         "  heed train --resume FOLDER\n"
     )
     parser.epilog = "examples:\n  heed runs\n  heed runs runs/big /data/runs\n  heed runs --json | jq '.[].best'\n"

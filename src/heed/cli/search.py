@@ -4,6 +4,7 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from heed.box import default_model, find_model
 from heed.cli.startup import import_torch
 
 if TYPE_CHECKING:
@@ -13,9 +14,14 @@ if TYPE_CHECKING:
 _SAMPLING = ("temperature", "top_k", "top_p", "seed")  # the options of --sample
 
 
-def add_model(group: argparse._ActionsContainer) -> None:
+def add_model(group: argparse._ActionsContainer, required: bool = True) -> None:
+    default = "" if required else " (default: English to German, from the box)"
     group.add_argument(
-        "--model", action="append", required=True, metavar="FOLDER", help="a run folder; repeat it for an ensemble"
+        "--model",
+        action="append",
+        required=required,
+        metavar="FOLDER",
+        help=f"a run folder, or a name that heed models lists; repeat it for an ensemble{default}",
     )
     group.add_argument(
         "--checkpoint", default="best", metavar="NAME", help="best (default), last, or a name such as step-00000500"
@@ -25,6 +31,14 @@ def add_model(group: argparse._ActionsContainer) -> None:
 def add_search(group: argparse._ActionsContainer) -> None:
     group.add_argument("--beam", type=int, metavar="N", help="beam width; 1 is greedy (default: the run's, 4)")
     group.add_argument("--alpha", type=float, metavar="X", help="length penalty (default: the run's, 0.6)")
+
+
+def add_sentences(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--sentences",
+        action=argparse.BooleanOptionalAction,
+        help="translate each sentence of a line by itself (default: the run's, no)",
+    )
 
 
 def add_sampling(group: argparse._ActionsContainer) -> None:
@@ -66,11 +80,13 @@ def check_options(args: argparse.Namespace) -> None:
 
 
 def load_translator(args: argparse.Namespace) -> "Translator":
-    """Load the models with the engine that --engine names.
+    """Load the models with the engine that --engine names; args.model becomes the list of their folders.
 
     Raises:
         ConfigError: the engine is not installed, or does not support an option.
+        CheckpointError: there is no such model.
     """
+    args.model = [find_model(given) for given in args.model or ()] or [default_model()]
     if args.engine == "torch":
         import_torch()
     else:
@@ -119,6 +135,7 @@ def _run_independent_options(args: argparse.Namespace) -> "SearchOptions":
         prefixes=() if getattr(args, "prefixes", None) else None,
         glossary=Glossary() if getattr(args, "glossary", None) else None,
         copy=False if getattr(args, "no_copy", False) else None,
+        sentences=getattr(args, "sentences", None),
     )
 
 

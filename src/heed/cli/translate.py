@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heed.bar import counting
+from heed.box import DEFAULT
 from heed.cli.search import (
     add_engine,
     add_model,
     add_sampling,
     add_search,
+    add_sentences,
     check_options,
     load_translator,
     search_options,
@@ -45,6 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "examples:\n"
+        "  echo 'The cat chased its tail.' | heed translate\n"
         "  heed translate --model runs/x < in.txt > out.txt\n"
         "  heed translate --model runs/x --input in.txt.gz --output out.txt.gz\n"
         "  echo 'A man is riding a bike.' | heed translate --model runs/x --n-best 3\n"
@@ -53,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  heed translate --model runs/x --glossary terms.tsv < in.txt"
     )
     group = parser.add_argument_group("model, input and output")
-    add_model(group)
+    add_model(group, required=False)
     group.add_argument("--input", default="-", metavar="FILE", help="read this file (default: standard input)")
     group.add_argument(
         "--output",
@@ -64,6 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("search")
     add_search(group)
     group.add_argument("--greedy", action="store_true", help="the same as --beam 1")
+    add_sentences(group)
     group.add_argument("--prefixes", metavar="FILE", help="line n of FILE begins the translation of line n")
 
     group = parser.add_argument_group("what a translation must contain")
@@ -73,7 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--no-copy",
         action="store_true",
-        help="do not force URLs, mail addresses, placeholders, tags and numbers that the translation would lose",
+        help="do not force URLs, mail addresses, placeholders, tags, emoji and numbers that the translation would lose",
     )
 
     group = parser.add_argument_group("output format")
@@ -121,7 +125,10 @@ def run(args: argparse.Namespace) -> int:
     for written in (args.output, out.part):
         refuse_overwriting(written, args.input, args.prefixes, args.glossary)
     glossary = None if args.glossary is None else Glossary.read(args.glossary)
+    is_default = not args.model
     translator = load_translator(args)
+    if is_default and sys.stderr.isatty():
+        print(f"using {DEFAULT}, the model in the box; --model names another", file=sys.stderr)
     options = replace(search_options(args, translator), glossary=glossary)
     prefixes = None if args.prefixes is None else read_lines(args.prefixes)
     if args.input == "-" and sys.stdin.isatty():
@@ -240,8 +247,10 @@ def _plain(translation: "Translation", several: "Sequence[Translation]") -> dict
 
 
 def _warn(number: int, translation: "Translation") -> None:
-    if translation.cuts:
-        where = ", ".join(sorted(set(translation.cuts)))
+    from heed.translation import SENTENCE
+
+    if cuts := [cut for cut in translation.cuts if cut != SENTENCE]:
+        where = ", ".join(sorted(set(cuts)))
         print(
             f"line {number}: longer than the model's limit, translated in {len(translation.cuts) + 1} parts "
             f"(cut at: {where})",

@@ -19,7 +19,7 @@ class RunState:
     """The state of a run."""
 
     path: Path
-    state: str  # running, finished, stopped early, interrupted, died, empty, damaged
+    state: str  # running, finished, stopped early, interrupted, died, empty, shipped, damaged
     reason: str = ""  # why it is empty or damaged
     step: int = 0
     max_steps: int | None = None
@@ -60,6 +60,8 @@ def state_of(run: Path) -> RunState:
         running = FolderLock.is_held(run)
         max_steps = _max_steps(run)
         if not (run / "events.jsonl").exists():
+            if (run / "checkpoints" / "shipped").exists():
+                return RunState(run, "shipped", size=size)
             if any((run / "checkpoints").glob("step-*")):
                 raise CheckpointError("events.jsonl: missing; the checkpoints are there")
             return RunState(run, "running" if running else "empty", "no events.jsonl yet", 0, max_steps, size=size)

@@ -44,6 +44,12 @@ def check_int8(models: Sequence[SequenceModel] = ()) -> None:
     )
 
 
+def quantise(weight_OI: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the codes of a weight, from -127 to 127, and the scale of each row; codes · scale is about the weight."""
+    scale_O = weight_OI.detach().abs().amax(1).clamp_min_(_TINY).div_(_INT8_MAX)
+    return (weight_OI.detach() / scale_O.unsqueeze(1)).round_().to(torch.int8), scale_O
+
+
 class Int8Linear(nn.Module):
     """Compute x · weightᵀ + bias in 8 bits: the weight is quantised once, x at each call."""
 
@@ -60,8 +66,7 @@ class Int8Linear(nn.Module):
                 f"{weight_OI.device}; convert the model back, or leave out --int8 (int8=True)"
             )
         super().__init__()
-        self.scale_O = weight_OI.detach().abs().amax(1).clamp_min_(_TINY).div_(_INT8_MAX)
-        self.codes_OI = (weight_OI.detach() / self.scale_O.unsqueeze(1)).round_().to(torch.int8)
+        self.codes_OI, self.scale_O = quantise(weight_OI)
         self.bias = (
             None if bias_O is None else bias_O.detach().clone()
         )  # a copy: the model's bias may be converted or freed

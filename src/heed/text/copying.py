@@ -1,4 +1,4 @@
-"""Find what a translation must copy: tags, addresses, placeholders and numbers.
+"""Find what a translation must copy: tags, addresses, placeholders, emoji and numbers.
 
 What counts:
 
@@ -8,6 +8,7 @@ What counts:
 | url | `https://example.org/a?b=1`, `www.example.org`; without the marks that end a sentence |
 | mail | `jane.doe@example.org` |
 | placeholder | `{}`, `{0}`, `{name}`, `{{x}}`, `${x}`, `%s`, `%d`, `%1$s`, `%.2f`, `%(name)s` |
+| emoji | `😂`, `❤️`, `👋🏽`; several in a row, up to ten characters, count as one |
 | number | `1984`, `1,000.50` |
 
 All but numbers must come through unchanged. Of a number, the digits count, so that `1,000.50` may become `1.000,50`,
@@ -19,6 +20,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+# Pictures, with flags and skin colours; \ufe0f asks for a coloured one, \u200d joins two. Not signs such as ✓ and ★.
+_EMOJI = "\U0001f000-\U0001faff\u2600-\u2604\u2614\u2615\u263a\u2639\u2665\u26a0\u26a1\u26bd\u26be"
+_EMOJI += "\u2705\u270a-\u270d\u2728\u274c\u274e\u2753-\u2757\u2763\u2764\u2b50"
 _SPAN = re.compile(
     r"""
     (?P<tag> </?[A-Za-z][^<>]{0,500}> )
@@ -30,10 +34,11 @@ _SPAN = re.compile(
       | % \( \w{1,100} \) [#0+-]*\d*(?:\.\d+)? [sdifgeExXcour] (?!\w)
       | % (?:\d+\$)? [#0+-]*\d*(?:\.\d+)? [sdifgeExXcou@] (?!\w)
     )
-    """,
+  | (?P<emoji> [EMOJI][EMOJI\ufe0f\u200d]{0,9} )
+    """.replace("EMOJI", _EMOJI),
     re.VERBOSE,
 )
-_MAY_HAVE_SPAN = re.compile(r"[<{%@]|://|www\.")
+_MAY_HAVE_SPAN = re.compile(rf"[<{{%@{_EMOJI}]|://|www\.")
 _NUMBER = re.compile(r"(?<![^\W_])(?<![0-9][.,])[0-9]+(?:[.,][0-9]+)*")
 _NEIGHBOURS = re.compile(r"[0-9]+(?:[.,'’][0-9]+| [0-9]{3}(?![0-9]))*")
 _DIGITS = re.compile(r"[0-9]+")
@@ -46,7 +51,7 @@ _MAX_WRITTEN_OUT = 12
 class Span:
     """A part of a text to copy."""
 
-    kind: str  # "tag", "url", "mail", "placeholder" or "number"
+    kind: str  # "tag", "url", "mail", "placeholder", "emoji" or "number"
     text: str
     begin: int
 
@@ -56,7 +61,7 @@ class Span:
 
 
 def machine_spans(text: str) -> list[Span]:
-    """Return the tags, addresses and placeholders of a text, in order."""
+    """Return the tags, addresses, placeholders and emoji of a text, in order."""
     if _MAY_HAVE_SPAN.search(text) is None:  # nearly every text
         return []
     found, at = [], 0

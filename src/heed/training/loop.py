@@ -108,6 +108,7 @@ def resume(
     with all_workers() as workers:
         with workers.failing_together():
             RunFolder.check(Path(out))
+            RunFolder.refuse_shipped(Path(out))
             config = read_run_config(Path(out))
             check_precision(config.train.precision, workers.device, _log(None, config, workers, quiet).say)
         return _train_in(Path(out), workers, restore=True, longer=longer, on_step=on_step, quiet=quiet)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from heed.bar import counting
+from heed.box import find_model
 from heed.config import Config
 from heed.data.corpus import ParallelText, evenly_spaced_lines
 from heed.data.prepare import prepare
@@ -97,7 +98,7 @@ def _initial_run(config: Config) -> RunFolder | None:
     """
     if not config.train.init_from:
         return None
-    run = RunFolder.open(Path(config.train.init_from))
+    run = RunFolder.open(find_model(config.train.init_from))
     there, here = asdict(run.config.model), asdict(config.model)
     differences = [f"model.{key} is {there[key]} there and {here[key]} here" for key in here if here[key] != there[key]]
     differences = [one for one in differences if not one.startswith("model.dropout ")]
