@@ -119,6 +119,7 @@ def _run_independent_options(args: argparse.Namespace) -> "SearchOptions":
         prefixes=() if getattr(args, "prefixes", None) else None,
         glossary=Glossary() if getattr(args, "glossary", None) else None,
         copy=False if getattr(args, "no_copy", False) else None,
+        confidence=getattr(args, "confidence", False) or getattr(args, "min_confidence", None) is not None,
     )
 
 
