@@ -60,6 +60,8 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError(f"--good must be above 0 and at most 100, not {args.good:g}")
     if args.plot is not None and args.plot.suffix != ".svg":
         raise ConfigError(f"--plot {args.plot}: the name must end in .svg")
+    if args.plot is not None and not args.plot.parent.is_dir():
+        raise ConfigError(f"--plot {args.plot}: the folder {args.plot.parent} does not exist; create it first")
     if args.source == args.reference == "-":
         raise ConfigError("standard input can be used for one of the files only")
     import_torch()
