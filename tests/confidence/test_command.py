@@ -11,7 +11,7 @@ import heed as heed_package
 from heed.cli.main import main
 from heed.run import CONFIDENCE
 from tests.cli.conftest import heed, letters, write_lines
-from tests.confidence.conftest import OLD_RUN, Calibrated, calibrated  # noqa: F401
+from tests.confidence.conftest import OLD_RUN, Calibrated
 
 LINES = [*letters(9, 30), "", "a"]
 
