@@ -30,8 +30,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "Translate held-out text, compare with its reference, and fit the chance that a\n"
         "translation, or a word of it, is good. A translation is good if its chrF2 is at\n"
         "least --good; a word is good if the reference has it. One half of the text fits\n"
-        "the two regressions, the other half tests them. The result is confidence.json in\n"
-        "the run folder, which heed translate --confidence and --min-confidence read.\n\n"
+        "the two regressions, the other half tests them. The result, confidence.json in\n"
+        "the run folder, is for heed translate --confidence and --min-confidence.\n\n"
         "Use text that the model was not trained on, like the text it will translate: at\n"
         "least 200 sentences, better 2,000."
     )
