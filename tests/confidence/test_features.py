@@ -33,9 +33,9 @@ def test_words() -> None:
     assert [text for text, _ in found] == ["der", "alte", "Hund."]
     mean = -2.4 / 6
     expected = [
-        [-0.1, -0.1, -0.2, mean, math.log(3)],
-        [-0.2, -0.2, -0.3, mean, math.log(4)],
-        [-0.5, -0.9, -0.6, mean, math.log(5)],
+        [-0.1, math.exp(-0.1), -0.2, math.exp(-0.2), mean],
+        [-0.2, math.exp(-0.2), -0.3, math.exp(-0.3), mean],
+        [-0.9, math.exp(-0.9), -0.6, math.exp(-0.6), mean],
     ]
     for (_, features), by_hand in zip(found, expected, strict=True):
         assert features == pytest.approx(by_hand)

@@ -5,9 +5,11 @@ import math
 from heed.text.spelling import decoded, spelt, words
 from heed.translation import Translation
 
-# In this order in the lists of features. Log-probabilities are natural logarithms.
+# In this order in the lists of features. Probabilities are of tokens: the mean one, the least one, and for a word that of
+# the token after it, since a wrong word is often followed by surprises. Most words are nearly certain, and there only the
+# probability itself tells them apart.
 SENTENCE = ("mean log-probability", "least log-probability", "log length ratio", "its square", "log source length")
-WORD = ("mean log-probability", "least log-probability", "next log-probability", "sentence mean", "log characters")
+WORD = ("least log-probability", "least probability", "next log-probability", "next probability", "sentence mean")
 
 
 def sentence_features(translation: Translation) -> list[float]:
@@ -18,10 +20,7 @@ def sentence_features(translation: Translation) -> list[float]:
 
 
 def word_features(translation: Translation) -> list[tuple[str, list[float]]]:
-    """Return the words of a translation in one part, each with its features in the order of `WORD`.
-
-    The next log-probability is that of the token after the word: a wrong word is often followed by surprises.
-    """
+    """Return the words of a translation in one part, each with its features in the order of `WORD`."""
     logprobs, pieces = translation.log_probabilities, translation.pieces
     sentence_mean = sum(logprobs) / len(logprobs)
     parts = [spelt(piece) for piece in pieces]
@@ -29,7 +28,7 @@ def word_features(translation: Translation) -> list[tuple[str, list[float]]]:
     for members in words(pieces, *decoded(parts)):
         text = decoded([parts[i] for i in members])[0].strip(" ")
         if text:
-            own = [logprobs[i] for i in members]
-            following = logprobs[members[-1] + 1] if members[-1] + 1 < len(logprobs) else own[-1]
-            found.append((text, [sum(own) / len(own), min(own), following, sentence_mean, math.log(len(text))]))
+            least, after = min(logprobs[i] for i in members), members[-1] + 1
+            following = logprobs[after] if after < len(logprobs) else logprobs[members[-1]]
+            found.append((text, [least, math.exp(least), following, math.exp(following), sentence_mean]))
     return found
