@@ -5,9 +5,9 @@ import math
 from heed.text.spelling import decoded, spelt, words
 from heed.translation import Translation
 
-# In this order in the lists of features. Probabilities are of tokens: the mean one, the least one, and for a word that of
-# the token after it, since a wrong word is often followed by surprises. Most words are nearly certain, and there only the
-# probability itself tells them apart.
+# In this order in the lists of features. Probabilities are of tokens; "next" is the token after a word, since a wrong
+# word is often followed by surprises. A word has both probability and logarithm: where log-probabilities fall further
+# and further, its chance of being good levels off.
 SENTENCE = ("mean log-probability", "least log-probability", "log length ratio", "its square", "log source length")
 WORD = ("least log-probability", "least probability", "next log-probability", "next probability", "sentence mean")
 
