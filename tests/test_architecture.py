@@ -2,7 +2,7 @@
 
 errors | vocabulary | wording | bar | allocator | processor | threads < lock < durable | cache
        < config | kernels | options < settings < text | model | evaluate | demo < parsing
-       < data | datasets | decode | translation < doctor < checkpoint < run < export < engines < inside
+       < data | datasets | decode | translation < doctor | confidence < checkpoint < run < export < engines < inside
        < translator < follow | training | distil < serve | paper | bench < cli
 """
 
@@ -28,7 +28,7 @@ ORDER = [
     ["text", "model", "evaluate", "demo"],
     ["parsing"],
     ["data", "datasets", "decode", "translation"],
-    ["doctor"],
+    ["doctor", "confidence"],
     ["checkpoint"],
     ["run"],
     ["export"],
@@ -60,6 +60,7 @@ TORCHLESS = [
     "parsing",
     "datasets",
     "translation",
+    "confidence",
 ]
 # Other files without torch: a step of search is any function of arrays, and ctranslate2 starts without torch.
 TORCHLESS_FILES = [

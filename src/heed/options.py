@@ -48,6 +48,7 @@ class SearchOptions:
     copy: bool | None = None  # copy addresses, tags and so on; None: the run's `decode.copy`, where search can do it
     sentences: bool | None = None  # translate each sentence of a text by itself; None: `decode.sentences`, if it can be
     required: Sequence[Sequence[str]] | None = None  # set by `Translator`: what each translation must contain
+    confidence: bool = False  # also return the chance that each translation, and each word, is good
     attention: bool = False  # also return the attention weights of every head
     trace: bool = False  # also return the candidates of each step
     first_number: int = 0  # number of the first text; the number of a text selects its random stream

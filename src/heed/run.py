@@ -5,6 +5,7 @@ tokenizer.model                 the sentencepiece model
 data/                           the encoded corpus, unless it was prepared elsewhere
 events.jsonl                    one JSON object per event
 best.json                       which checkpoint to translate with, and its validation scores
+confidence.json                 how confident to be in its translations; only after `heed confidence`
 checkpoints/step-00000500/      weights, optimizer and counters at a step
 checkpoints/average-00000600/   average of the last checkpoints' weights (section 6.1)
 lock                            locked by the process that trains
@@ -32,8 +33,19 @@ from heed.checkpoint import (
     verify_checkpoint,
     write_checkpoint,
 )
+from heed.confidence.calibration import Calibration
 from heed.config import Config
-from heed.durable import MANIFEST, checksum, delete_folder, is_plain_name, read_file, read_json, write_file, write_json
+from heed.durable import (
+    MANIFEST,
+    checksum,
+    delete_folder,
+    is_plain_name,
+    json_bytes,
+    read_file,
+    read_json,
+    write_file,
+    write_json,
+)
 from heed.errors import CheckpointError, DamageError
 from heed.model.build import build_model, model_class
 from heed.model.interface import SequenceModel
@@ -49,6 +61,7 @@ _ABSENT_IN_OLD_RUNS = {"kind": "transformer"}  # model settings that manifests o
 _STEP = re.compile(r"step-(\d+)$")
 
 INITIAL, SHIPPED = "initial", "shipped"  # names of checkpoints
+CONFIDENCE = "confidence.json"
 
 
 class RunFolder:
@@ -247,6 +260,37 @@ class RunFolder:
             raise CheckpointError(f'{self.path}: no checkpoint "{which}"; {names}')
         return path
 
+    def set_calibration(self, calibration: Calibration, which: str, info: dict[str, Any]) -> Path:
+        """Write confidence.json, which belongs to the weights of one checkpoint, and return its path."""
+        path, checkpoint = self.path / CONFIDENCE, self.checkpoint_path(which)
+        weights = {"checkpoint": checkpoint.name, "weights": _weights_id(checkpoint)}
+        write_json(path, {**calibration.to_dict(), **weights, **info})
+        return path
+
+    def calibration(self, which: str = "best") -> Calibration:
+        """Return the content of confidence.json.
+
+        Raises:
+            CheckpointError: there is none, or it was fitted for other weights.
+            DamageError: the file is damaged.
+        """
+        path, checkpoint = self.path / CONFIDENCE, self.checkpoint_path(which)
+        named = f" --checkpoint {which}" if which != "best" else ""
+        advice = f"heed confidence --model {self.path}{named} --source HELD_OUT --reference ITS_TRANSLATION"
+        if not path.exists():
+            raise CheckpointError(f"{self.path}: its confidence is not calibrated; to do so: {advice}")
+        found = read_json(path, f"to fit it again: {advice}")
+        try:
+            calibration = Calibration.from_dict(found)
+        except ValueError as error:
+            raise DamageError(f"{path}: damaged ({error}); to fit it again: {advice}") from None
+        if found.get("weights") != _weights_id(checkpoint):
+            raise CheckpointError(
+                f"{path}: was fitted for other weights ({found.get('checkpoint')}) than those of {checkpoint}; "
+                f"to fit it again: {advice}"
+            )
+        return calibration
+
     def load_model(self, which: str = "best") -> SequenceModel:
         """Return the model with the weights of one checkpoint, ready to translate.
 
@@ -345,6 +389,11 @@ def _flat(config: dict[str, Any]) -> dict[str, Any]:
     }
     flat["weight in data.train"] = [text.get("weight") for text in flat.get("data.train", ())] or [1.0]
     return flat
+
+
+def _weights_id(checkpoint: Path) -> str:
+    """Return what identifies the weights of a checkpoint: a checksum of its files' checksums."""
+    return checksum(json_bytes(read_manifest(checkpoint).get("sha256")))
 
 
 def load_weights(model: SequenceModel, weights: dict[str, Tensor], name: str) -> None:

@@ -45,6 +45,14 @@ class Attention:
 
 
 @dataclass(frozen=True)
+class Word:
+    """A word of a translation, and the chance that a reference has it."""
+
+    text: str
+    confidence: float
+
+
+@dataclass(frozen=True)
 class Translation:
     """One translation of one text."""
 
@@ -62,6 +70,8 @@ class Translation:
     terms: tuple[Entry, ...] = field(default=(), repr=False)  # the glossary's entries that apply to the text
     forced: tuple[str, ...] = field(default=(), repr=False)  # target terms and copied spans that search had to include
     missing: tuple[str, ...] = field(default=(), repr=False)  # those that are missing all the same
+    confidence: float | None = field(default=None, repr=False)  # the chance that it is good, if asked for
+    words: tuple[Word, ...] = field(default=(), repr=False)  # with a confidence each, if asked for
     attention: Attention | None = field(default=None, repr=False, compare=False)
     trace: "SearchTrace | None" = field(default=None, repr=False, compare=False)
 
@@ -286,6 +296,8 @@ def _join(parts: list[Part], translations: list[Translation]) -> Translation:
 
 
 def _concatenate(parts: list[Translation], cuts: tuple[str, ...]) -> Translation:
+    """Join translations. The whole is as confident as its least confident part."""
+    confidences = [part.confidence for part in parts if part.confidence is not None]
     return Translation(
         " ".join(part.text for part in parts if part.text),
         sum(part.score for part in parts),
@@ -298,4 +310,6 @@ def _concatenate(parts: list[Translation], cuts: tuple[str, ...]) -> Translation
         terms=tuple(entry for part in parts for entry in part.terms),
         forced=tuple(text for part in parts for text in part.forced),
         missing=tuple(text for part in parts for text in part.missing),
+        confidence=min(confidences, default=None),
+        words=tuple(word for part in parts for word in part.words),
     )

@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ from heed.translation import (
 if TYPE_CHECKING:
     import torch
 
+    from heed.confidence.calibration import Calibration
     from heed.config import DecodeConfig
     from heed.engines.pytorch import PyTorchEngine
     from heed.inside.inspection import Inspection
@@ -44,8 +46,11 @@ class Translator:
     It may be used from several threads at once.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, read_calibration: "Callable[[], Calibration] | None" = None) -> None:
+        """Translate with an engine. `read_calibration` is called when a confidence is first asked for."""
         self.engine = engine
+        self._read_calibration = read_calibration
+        self._calibration: Calibration | None = None
 
     def __repr__(self) -> str:
         return f"<Translator: {self.engine!r}>"
@@ -65,6 +70,20 @@ class Translator:
     @property
     def device(self) -> "torch.device":
         return self._pytorch().device
+
+    @property
+    def calibration(self) -> "Calibration":
+        """Return how confident to be in translations, as `heed confidence` fitted it for the model.
+
+        Raises:
+            CheckpointError: the model is not calibrated, or the file is damaged or belongs to other weights.
+            DecodeError: there is no run folder, or more than one.
+        """
+        if self._calibration is None:
+            if self._read_calibration is None:
+                raise DecodeError("confidence needs one model in a run folder; load it with heed.load(folder)")
+            self._calibration = self._read_calibration()
+        return self._calibration
 
     def _pytorch(self) -> "PyTorchEngine":
         """Return the torch engine.
@@ -95,6 +114,7 @@ class Translator:
         glossary: Glossary | Mapping[str, str] | None = None,
         copy: bool | None = None,
         sentences: bool | None = None,
+        confidence: bool = False,
         attention: bool = False,
         trace: bool = False,
         first_number: int = 0,
@@ -117,6 +137,8 @@ class Translator:
                 cannot do it.
             sentences: translate each sentence of a text by itself. Default: the run's `decode.sentences`, except with
                 prefixes, a constraint, attention or a trace.
+            confidence: also return the chance that each translation is good, and that each word is: see
+                docs/confidence.md. The run must be calibrated (`heed confidence`).
             attention: also return the attention weights of every head of the first model.
             trace: also return the candidates that each step of beam search considered, kept and pruned.
             first_number: number of the first text; the number of a text selects its random stream.
@@ -125,6 +147,7 @@ class Translator:
             progress: called after each batch, with the number of texts done and the number of all texts.
 
         Raises:
+            CheckpointError: confidence is asked for, but the run is not calibrated, or its confidence.json is damaged.
             DataError: the glossary has an empty or contradictory entry, or one that is too long.
             DecodeError: the options contradict each other or are not supported, the weights are not finite, the
                 deadline has passed, or the search was cancelled.
@@ -150,6 +173,7 @@ class Translator:
             glossary=Glossary(glossary) if isinstance(glossary, Mapping) else glossary,
             copy=copy,
             sentences=sentences,
+            confidence=confidence,
             attention=attention,
             trace=trace,
             first_number=whole_number(first_number, "first_number"),
@@ -165,6 +189,7 @@ class Translator:
         options = checked(options)
         if (reason := self.engine.supports(options)) is not None:
             raise DecodeError(reason)
+        calibration = self.calibration if options.confidence else None
         first, limit, prefixes = options.first_number, self.engine.limit, options.prefixes
         if prefixes is not None and len(prefixes) != len(texts):
             raise DecodeError(
@@ -187,7 +212,13 @@ class Translator:
         on_done = _counting(numbers, len(texts), progress or (lambda done, total: None))
         deadline = None if options.seconds is None else time.monotonic() + options.seconds
         found = self.engine.translate(flat, numbers, options, on_done)
-        return joined(parts, self._with_required(flat, numbers, found, options, deadline))
+        found = self._with_required(flat, numbers, found, options, deadline)
+        if calibration is None:
+            return joined(parts, found)
+        whole = joined(parts, calibration.annotated(found))
+        return [
+            one if text_parts else replace(one, confidence=1.0) for one, text_parts in zip(whole, parts, strict=True)
+        ]
 
     def _with_required(
         self,
@@ -358,4 +389,14 @@ def load(*paths: str | Path, checkpoint: str = "best", int8: bool = False, engin
         raise ConfigError(f"there is no engine {engine!r}; there are: {', '.join(NAMES)}")
     from heed.engines.pytorch import open_pytorch
 
-    return Translator(open_pytorch(folders, checkpoint, int8))
+    return Translator(open_pytorch(folders, checkpoint, int8), partial(_read_calibration, folders, checkpoint))
+
+
+def _read_calibration(folders: list[Path], checkpoint: str) -> "Calibration":
+    from heed.run import RunFolder
+
+    if len(folders) > 1:
+        raise DecodeError(
+            f"confidence is calibrated for one model, but this is an ensemble of {len(folders)}; load one run folder"
+        )
+    return RunFolder.open(folders[0]).calibration(checkpoint)

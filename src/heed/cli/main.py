@@ -15,6 +15,7 @@ import heed
 from heed.cli import (
     bench,
     check_resume,
+    confidence,
     data,
     demo,
     distil,
@@ -47,6 +48,7 @@ COMMANDS = {
     "distil": distil,
     "evaluate": evaluate,
     "score": score,
+    "confidence": confidence,
     "inspect": inspect,
     "export": export,
     "runs": runs,
@@ -59,7 +61,7 @@ COMMANDS = {
 GROUPS = {
     "first steps": ["demo", "train", "translate", "models"],
     "preparing and training": ["data", "doctor", "split", "prepare", "distil", "runs", "plot", "check-resume"],
-    "measuring": ["evaluate", "score", "bench"],
+    "measuring": ["evaluate", "score", "confidence", "bench"],
     "looking inside": ["inspect"],
     "other": ["export"],
 }

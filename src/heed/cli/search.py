@@ -136,6 +136,7 @@ def _run_independent_options(args: argparse.Namespace) -> "SearchOptions":
         glossary=Glossary() if getattr(args, "glossary", None) else None,
         copy=False if getattr(args, "no_copy", False) else None,
         sentences=getattr(args, "sentences", None),
+        confidence=getattr(args, "confidence", False) or getattr(args, "min_confidence", None) is not None,
     )
 
 

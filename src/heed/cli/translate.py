@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 HELP = "translate lines from standard input to standard output"
 
+ABSTAINED = "<unsure>"  # instead of a translation below --min-confidence
+
 _LINES_PER_CHUNK = 1000  # a chunk is sorted by length into batches, and written before the next one is read
 _BLOCK_BYTES = 1 << 20
 
@@ -53,7 +55,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  echo 'A man is riding a bike.' | heed translate --model runs/x --n-best 3\n"
         "  heed translate --model runs/x --sample --top-k 10 --seed 7 < in.txt\n"
         "  heed translate --model runs/x --model runs/y --beam 8 --json < in.txt\n"
-        "  heed translate --model runs/x --glossary terms.tsv < in.txt"
+        "  heed translate --model runs/x --glossary terms.tsv < in.txt\n"
+        "  heed translate --model runs/x --confidence --min-confidence 0.5 < in.txt"
     )
     group = parser.add_argument_group("model, input and output")
     add_model(group, required=False)
@@ -91,6 +94,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--scores", action="store_true", help="write score, tab, text")
     group.add_argument("--json", action="store_true", help="write one JSON object per line, with scores and pieces")
 
+    group = parser.add_argument_group("confidence (the model must be calibrated: heed confidence)")
+    group.add_argument(
+        "--confidence",
+        action="store_true",
+        help="write confidence, tab, text, tab, the confidence of each word",
+    )
+    group.add_argument(
+        "--min-confidence",
+        type=float,
+        metavar="P",
+        help=f"write {ABSTAINED} instead of a translation whose confidence is below P, from 0 to 1",
+    )
+
     group = parser.add_argument_group("engine")
     add_engine(group)
 
@@ -114,6 +130,22 @@ def _check_glossary(args: argparse.Namespace) -> None:
         raise ConfigError("--prefixes cannot be combined with --glossary; drop one of the two")
 
 
+def _check_confidence(args: argparse.Namespace) -> None:
+    """Refuse options that do not go with --min-confidence.
+
+    Raises:
+        ConfigError: the message names the options.
+    """
+    from heed.errors import ConfigError
+
+    if args.min_confidence is None:
+        return
+    if not 0 <= args.min_confidence <= 1:
+        raise ConfigError(f"--min-confidence must be from 0 to 1, not {args.min_confidence}")
+    if args.n_best > 1:
+        raise ConfigError("--min-confidence keeps or drops one translation per line; drop it, or --n-best")
+
+
 def run(args: argparse.Namespace) -> int:
     from heed.cli.output import Output
     from heed.text.glossary import Glossary
@@ -121,6 +153,7 @@ def run(args: argparse.Namespace) -> int:
 
     check_options(args)
     _check_glossary(args)
+    _check_confidence(args)
     out = Output(args.output)
     for written in (args.output, out.part):
         refuse_overwriting(written, args.input, args.prefixes, args.glossary)
@@ -130,11 +163,13 @@ def run(args: argparse.Namespace) -> int:
     if is_default and sys.stderr.isatty():
         print(f"using {DEFAULT}, the model in the box; --model names another", file=sys.stderr)
     options = replace(search_options(args, translator), glossary=glossary)
+    if options.confidence and not args.json:
+        print(translator.calibration.meaning, file=sys.stderr)
     prefixes = None if args.prefixes is None else read_lines(args.prefixes)
     if args.input == "-" and sys.stdin.isatty():
         print("type a sentence per line; Ctrl-D ends", file=sys.stderr)
     texts = read_lines(args.input)
-    total, number = _count_lines(args.input), 0
+    total, number, n_abstained = _count_lines(args.input), 0, 0
     with (
         out,
         counting(total, "translating") if total and not out.is_terminal else nullcontext(lambda done: None) as progress,
@@ -149,6 +184,7 @@ def run(args: argparse.Namespace) -> int:
                     )
                 found = translator.run(lines, replace(options, prefixes=forced, first_number=number))
                 for line, translation in zip(lines, found, strict=True):
+                    n_abstained += _is_abstained(args, translation)
                     for text in _shown(args, number + 1, line, translation):
                         out.write(text)
                     number += 1
@@ -166,6 +202,13 @@ def run(args: argparse.Namespace) -> int:
             if out.has_begun and out.part is not None:
                 print(f"{counted(number, 'line')} translated before the error are in {out.part}", file=sys.stderr)
             raise
+    if args.min_confidence is not None:
+        share = f" ({100 * n_abstained / number:.1f} %)" if number else ""
+        print(
+            f"{n_abstained:,} of {counted(number, 'line')}{share} below confidence {args.min_confidence:g}, "
+            f"written as {ABSTAINED}",
+            file=sys.stderr,
+        )
     return 0
 
 
@@ -218,20 +261,39 @@ def _how_far(number: int, total: int | None, out: "Output") -> str:
     )
 
 
+def _is_abstained(args: argparse.Namespace, translation: "Translation") -> bool:
+    if args.min_confidence is None or translation.confidence is None:
+        return False
+    return bool(translation.confidence < args.min_confidence)
+
+
 def _shown(args: argparse.Namespace, number: int, line: str, translation: "Translation") -> Iterator[str]:
     several = translation.alternatives or (translation,)
+    is_abstained = _is_abstained(args, translation)
     if args.json:
-        yield json.dumps({"line": number, "source": line, **_plain(translation, several)}, ensure_ascii=False)
-    elif args.n_best > 1:
-        for one in several:
-            yield f"{number}\t{one.score:.4f}\t{one.text}"
-    else:
-        yield f"{translation.score:.4f}\t{translation.text}" if args.scores else translation.text
+        abstained = {"abstained": is_abstained} if args.min_confidence is not None else {}
+        plain = _plain(args, translation, several) | ({"text": ABSTAINED} if is_abstained else {})
+        yield json.dumps({"line": number, "source": line, **plain, **abstained}, ensure_ascii=False)
+        return
+    for one in several:
+        columns = [str(number)] if args.n_best > 1 else []
+        columns += [f"{one.score:.4f}"] if args.n_best > 1 or args.scores else []
+        columns += [f"{one.confidence:.2f}"] if args.confidence else []
+        columns += [ABSTAINED if is_abstained else one.text]
+        columns += [" ".join(f"{word.confidence:.2f}" for word in one.words)] if args.confidence else []
+        yield "\t".join(columns)
 
 
-def _plain(translation: "Translation", several: "Sequence[Translation]") -> dict[str, Any]:
+def _plain(args: argparse.Namespace, translation: "Translation", several: "Sequence[Translation]") -> dict[str, Any]:
     def one(it: "Translation") -> dict[str, Any]:
-        return {"text": it.text, "score": it.score, "log_probability": it.log_probability, "pieces": it.pieces}
+        confidence = {"confidence": it.confidence, "words": [asdict(word) for word in it.words]}
+        return {
+            "text": it.text,
+            "score": it.score,
+            "log_probability": it.log_probability,
+            **(confidence if args.confidence or args.min_confidence is not None else {}),
+            "pieces": it.pieces,
+        }
 
     more = {"alternatives": [one(it) for it in several[1:]]} if len(several) > 1 else {}
     return {

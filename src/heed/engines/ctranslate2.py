@@ -50,6 +50,7 @@ def unsupported(options: SearchOptions) -> str | None:
         "it does not support constraints": options.constraint is not None,
         "it does not support glossaries": options.glossary is not None,
         "it cannot force what must be copied": options.copy is True or options.required is not None,
+        "it does not return the log-probabilities that confidence needs": options.confidence,
         "it does not return attention weights": options.attention,
         "it does not return traces": options.trace,
         "it does not support deadlines": options.seconds is not None,

@@ -1,6 +1,5 @@
 """Pieces grouped into words, with the characters of the text that each piece covers."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,17 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heed.text.normalize import SPACE_MARK
+from heed.text.spelling import byte_of, decoded, spelt, words
 from heed.text.tokenizer import Tokenizer
 from heed.translation import START
 
 Floats = NDArray[np.floating[Any]]
 
 END = "</s>"
-# Thai, Lao, Burmese, Khmer; Japanese and Chinese.
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[\U00020000-\U0003ffff]"
-)
-_BYTE = re.compile(r"<0x([0-9A-F]{2})>$")
 
 
 @dataclass(frozen=True)
@@ -51,64 +46,29 @@ def side_of(tokenizer: Tokenizer, ids: Sequence[int]) -> Side:
     that make a character. A byte that is part of a character has that character's offsets.
     """
     pieces = tokenizer.pieces(ids)
-    spelt = [_bytes(piece) for piece in pieces]
-    text, ends = _decoded(spelt)
+    parts = [spelt(piece) for piece in pieces]
+    text, ends = decoded(parts)
     offsets = []
     for number, (begin, end) in enumerate(ends):
-        is_space = begin < end and text[begin] == " " and spelt[number] != b" "
+        is_space = begin < end and text[begin] == " " and parts[number] != b" "
         offsets.append((begin + is_space, end))
-    words = _words(pieces, text, ends)
-    word_labels = [_decoded([spelt[i] for i in word])[0].strip(" ") for word in words]
+    grouped = words(pieces, text, ends)
+    word_labels = [decoded([parts[i] for i in word])[0].strip(" ") for word in grouped]
     return Side(
         text,
         [*ids, tokenizer.vocabulary.end],
         [*pieces, END],
         [*map(shown, pieces), END],
         [*offsets, (len(text), len(text))],
-        [*words, [len(pieces)]],
+        [*grouped, [len(pieces)]],
         [*(label or "␣" for label in word_labels), END],
     )
 
 
-def _bytes(piece: str) -> bytes:
-    byte = _BYTE.match(piece)
-    return bytes.fromhex(byte[1]) if byte else piece.replace(SPACE_MARK, " ").encode()
-
-
-def _decoded(spelt: Sequence[bytes]) -> tuple[str, list[tuple[int, int]]]:
-    """Return a text given as the bytes of its pieces, without the space it begins with, and each piece's characters."""
-    # A byte that is part of no character becomes one replacement mark.
-    text = b"".join(spelt).decode(errors="surrogateescape")
-    character_of = [n for n, one in enumerate(text) for _ in one.encode(errors="surrogateescape")] + [len(text)]
-    text = re.sub("[\ud800-\udfff]", "\ufffd", text)
-    leading = text.startswith(" ")
-    spans, at = [], 0
-    for one in spelt:
-        begin, last = character_of[at], character_of[at + len(one) - 1]
-        spans.append((max(begin - leading, 0), last + 1 - leading))
-        at += len(one)
-    return text[leading:], spans
-
-
-def _words(pieces: Sequence[str], text: str, spans: Sequence[tuple[int, int]]) -> list[list[int]]:
-    """Begin a word at each space, and around each character of a script that is written without spaces."""
-    words: list[list[int]] = []
-    reached = 0
-    for i, (piece, (begin, end)) in enumerate(zip(pieces, spans, strict=True)):
-        is_new_character = 0 < reached <= begin < len(text)
-        between = is_new_character and _UNSPACED.search(text[begin - 1 : begin + 1]) is not None
-        is_open = bool(words) and [pieces[n] for n in words[-1]] != [SPACE_MARK]
-        if piece.startswith(SPACE_MARK) or not words or (between and is_open):
-            words.append([])
-        words[-1].append(i)
-        reached = max(reached, end)
-    return words
-
-
 def shown(piece: str) -> str:
     """Show a lone space as such, a byte by its number, and other pieces without their space mark."""
-    if (byte := _BYTE.match(piece)) is not None:
-        return f"⟨{byte[1]}⟩"
+    if (byte := byte_of(piece)) is not None:
+        return f"⟨{byte}⟩"
     return piece.replace(SPACE_MARK, "") or "␣"
 
 
