@@ -13,7 +13,7 @@ import heed
 from heed.config import DecodeConfig
 from heed.errors import DecodeError
 from heed.model.transformer import Transformer
-from heed.options import Sampling
+from heed.options import Sampling, SearchOptions
 from heed.text.glossary import Entry
 from heed.text.tokenizer import Tokenizer
 from tests.conftest import small_config, torch_translator
@@ -54,9 +54,16 @@ SPANS = [
     "13",
     "1984",
     "007",
-    "3.14159",
-    "1,000,000.50",
     "299792458",
+    "15:30",
+    "25.12.2024",
+    "+49 89 1234567",
+    "@jane",
+    "&nbsp;",
+    "%{x}",
+    "iPhone",
+    "GPT-4",
+    "H264",
 ]
 
 
@@ -98,6 +105,21 @@ def test_what_must_be_copied_is_copied_whatever_the_weights(tokenizer, seed, set
             assert stands_alone(span, it.text), (span, it.text)
             assert it.forced == (span,)
             assert it.missing == ()
+
+
+def test_a_number_is_written_in_the_way_that_the_model_prefers(tokenizer):
+    """Whether 1,000.5 or 1.000,5 is right depends on the language, which the model knows."""
+    chosen = set()
+    for seed in range(6):
+        translator = untrained(tokenizer, seed)
+        for number, exchanged in [("1,000.5", "1.000,5"), ("3.14", "3,14"), ("1,000", "1.000")]:
+            (one,) = translator.translate([f"the {number} fox"])
+            options = SearchOptions(beam=4, alpha=0.6, required=[[number], [exchanged]])
+            ways = translator.engine.translate([f"the {number} fox"] * 2, [0, 0], options, lambda _: None)
+            assert one.text == max(ways, key=lambda way: way.score).text
+            assert (one.forced, one.missing) == ((number,), ())
+            chosen |= {way for way in (number, exchanged) if stands_alone(way, one.text)}
+    assert any("." in way[-3:] for way in chosen) and any("," in way[-3:] for way in chosen)
 
 
 def test_several_spans_come_as_often_as_in_the_source(translator):
@@ -287,7 +309,6 @@ def test_a_glossary_of_another_type_is_refused(translator):
 
 def test_ctranslate2_refuses_with_a_reason():
     from heed.engines.ctranslate2 import unsupported
-    from heed.options import SearchOptions
 
     assert "does not support glossaries" in unsupported(SearchOptions(glossary=heed.Glossary()))
     assert "cannot force what must be copied" in unsupported(SearchOptions(copy=True))

@@ -203,33 +203,33 @@ class Translator:
             for i, one in required.items()
             if (missing := [text for it in found[i].alternatives or (found[i],) for text in one.missing(it.text)])
         }
-        again = {i: phrases for i in lacking if (phrases := self._writable(required[i]))}
+        again = [(i, phrases) for i in lacking for phrases in self._writable(required[i])]
         results = dict(enumerate(found))
         if again:
             seconds = None if deadline is None else max(0.0, deadline - time.monotonic())
-            more = replace(options, required=list(again.values()), seconds=seconds)
+            more = replace(options, required=[phrases for _, phrases in again], seconds=seconds)
             retried = self.engine.translate(
-                [texts[i] for i in again], [numbers[i] for i in again], more, lambda _: None
+                [texts[i] for i, _ in again], [numbers[i] for i, _ in again], more, lambda _: None
             )
-            results.update(zip(again, retried, strict=True))
+            results.update(_best_of_each([i for i, _ in again], retried))
         for i, one in required.items():
             results[i] = _reported(results[i], one, lacking.get(i, []))
         return list(results.values())
 
-    def _writable(self, required: Required) -> list[str]:
-        """Return the texts that the vocabulary can write.
+    def _writable(self, required: Required) -> list[list[str]]:
+        """Return the ways to write what is required, without texts that the vocabulary cannot write.
 
         Raises:
             DecodeError: it cannot write a target term.
         """
-        writable = [text for text in required.texts if self.tokenizer.can_write(text)]
         for entry in required.entries:
-            if entry.target not in writable:
+            if not self.tokenizer.can_write(entry.target):
                 raise DecodeError(
                     f'the vocabulary cannot write "{entry.target}", the glossary\'s term for "{entry.source}"; '
                     "choose another term"
                 )
-        return writable
+        ways = ([text for text in texts if self.tokenizer.can_write(text)] for texts in required.ways)
+        return [writable for writable in ways if writable]
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[PairScore]:
         """Return the log-probability of each given translation, by forced decoding.
@@ -302,6 +302,15 @@ def _reported(translation: Translation, required: Required, lacked: list[str]) -
         missing=tuple(missing),
         alternatives=tuple(_reported(one, required, lacked) for one in translation.alternatives),
     )
+
+
+def _best_of_each(texts: Sequence[int], translations: Sequence[Translation]) -> dict[int, Translation]:
+    """Return the best translation of each text, given by its index."""
+    best: dict[int, Translation] = {}
+    for i, one in zip(texts, translations, strict=True):
+        if i not in best or one.score > best[i].score:
+            best[i] = one
+    return best
 
 
 def _counting(numbers: list[int], n_texts: int, progress: Callable[[int, int], None]) -> Callable[[list[int]], None]:
