@@ -11,8 +11,18 @@ from heed.text.glossary import Entry, Glossary, is_whole
 class Required:
     """What the translation of a text must contain, each as often as it is listed."""
 
-    entries: tuple[Entry, ...] = ()
+    terms: tuple[tuple[Entry, int], ...] = ()  # each with the place of its source term in the text
     spans: tuple[Span, ...] = ()
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        return tuple(entry for entry, _ in self.terms)
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """Return where the text has what each of `texts` stands for: begin and end."""
+        terms = [(at, at + len(entry.source)) for entry, at in self.terms]
+        return [*terms, *((span.begin, span.end) for span in self.spans)]
 
     @property
     def texts(self) -> list[str]:
@@ -49,7 +59,7 @@ def required_of(text: str, glossary: Glossary | None, copy: bool, symbols: Conta
     if copy:
         words = blanked(words, ((at, at + len(entry.source)) for entry, at in terms))
         spans = [span for span in machine if span.begin > 0 or span.text not in symbols] + names_and_numbers(words)
-    return Required(tuple(entry for entry, _ in terms), tuple(spans))
+    return Required(tuple(terms), tuple(spans))
 
 
 def _find_whole(text: str, term: str) -> int:
