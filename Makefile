@@ -42,12 +42,12 @@ docs: $(READY)  ## Regenerate the pages made from code
 	$(BIN)/python docs/generate.py
 
 format: $(READY)  ## Format the code
-	$(BIN)/ruff format src tests bench docs
-	$(BIN)/ruff check --fix src tests bench docs
+	$(BIN)/ruff format src tests bench docs examples
+	$(BIN)/ruff check --fix src tests bench docs examples
 
 lint: $(READY)
-	$(BIN)/ruff format --check src tests bench docs
-	$(BIN)/ruff check src tests bench docs
+	$(BIN)/ruff format --check src tests bench docs examples
+	$(BIN)/ruff check src tests bench docs examples
 
 types: $(READY)
 	$(BIN)/mypy

@@ -6,6 +6,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -13,7 +14,8 @@ import heed
 from heed.config import DecodeConfig
 from heed.errors import DecodeError
 from heed.model.transformer import Transformer
-from heed.options import Sampling
+from heed.options import Sampling, SearchOptions
+from heed.text import placement
 from heed.text.glossary import Entry
 from heed.text.tokenizer import Tokenizer
 from tests.conftest import small_config, torch_translator
@@ -54,9 +56,16 @@ SPANS = [
     "13",
     "1984",
     "007",
-    "3.14159",
-    "1,000,000.50",
     "299792458",
+    "15:30",
+    "25.12.2024",
+    "+49 89 1234567",
+    "@jane",
+    "&nbsp;",
+    "%{x}",
+    "iPhone",
+    "GPT-4",
+    "H264",
 ]
 
 
@@ -98,6 +107,22 @@ def test_what_must_be_copied_is_copied_whatever_the_weights(tokenizer, seed, set
             assert stands_alone(span, it.text), (span, it.text)
             assert it.forced == (span,)
             assert it.missing == ()
+
+
+def test_a_number_is_written_in_the_way_that_the_model_prefers(tokenizer, monkeypatch):
+    """Whether 1,000.5 or 1.000,5 is right depends on the language, which the model knows."""
+    monkeypatch.setattr(placement, "MIN_ATTENTION", 2.0)  # no word is replaced
+    chosen = set()
+    for seed in range(6):
+        translator = untrained(tokenizer, seed)
+        for number, exchanged in [("1,000.5", "1.000,5"), ("3.14", "3,14"), ("1,000", "1.000")]:
+            (one,) = translator.translate([f"the {number} fox"])
+            options = SearchOptions(beam=4, alpha=0.6, required=[[number], [exchanged]])
+            ways = translator.engine.translate([f"the {number} fox"] * 2, [0, 0], options, lambda _: None)
+            assert one.text == max(ways, key=lambda way: way.score).text
+            assert (one.forced, one.missing) == ((number,), ())
+            chosen |= {way for way in (number, exchanged) if stands_alone(way, one.text)}
+    assert any("." in way[-3:] for way in chosen) and any("," in way[-3:] for way in chosen)
 
 
 def test_several_spans_come_as_often_as_in_the_source(translator):
@@ -155,6 +180,55 @@ def test_sampling_and_prefixes_do_without_copying_and_refuse_it_if_asked(transla
         translator.translate(["a {b}"], sampling=Sampling(), copy=True)
     with pytest.raises(DecodeError, match="copying cannot be combined with prefixes"):
         translator.translate(["a {b}"], prefixes=["fox"], copy=True)
+
+
+# --- where it stands --------------------------------------------------------------------------------------
+
+
+def aligned(translator):
+    """Let each step attend to the source word of the same number, whatever the weights."""
+    attention = translator.engine.attention
+
+    def diagonal(source, target):
+        found = attention(source, target)
+        words_T, words_S = (
+            np.cumsum([piece.startswith("▁") for piece in pieces[:-1]] + [True])
+            for pieces in (found.target_pieces, found.source_pieces)
+        )
+        same_TS = (words_T[:, None] == words_S).astype(np.float32)
+        return replace(found, cross=np.broadcast_to(same_TS / same_TS.sum(1, keepdims=True).clip(1), found.cross.shape))
+
+    translator.engine.attention = diagonal
+    return translator
+
+
+@pytest.mark.parametrize("beam", [1, 4])
+def test_what_was_lost_replaces_the_word_that_was_written_from_its_source(tokenizer, beam):
+    n_compared = 0
+    for seed in range(12):
+        translator = aligned(untrained(tokenizer, seed))
+        for source in ["a", "{name}", "1984", "iPhone"]:
+            texts = [f"{source} fox", f"the {source} dog", f"over the {source} fox"]
+            for at, (text, plain) in enumerate(
+                zip(texts, translator.translate(texts, copy=False, beam=beam), strict=True)
+            ):
+                words = plain.text.split(" ")
+                if len(words) <= at or not words[at].isalpha() or len(words) != sum(p[0] == "▁" for p in plain.pieces):
+                    continue
+                required = "der Schlaue" if source == "a" else source
+                (one,) = translator.translate([text], glossary={"a": "der Schlaue"}, beam=beam)
+                assert one.text == " ".join([*words[:at], required, *words[at + 1 :]])
+                assert one.finished and (one.forced, one.missing) == ((required,), ())
+                (scored,) = translator.score([text], [one.text])
+                assert one.log_probability == pytest.approx(scored.log_probability, abs=1e-4)
+                n_compared += 1
+    assert n_compared >= 2
+
+
+def test_all_of_the_n_best_are_searched_for(translator):
+    translator.engine.attention = None  # calling it would fail
+    (one,) = translator.translate(["the fox"], glossary={"fox": "Fuchs"}, n_best=3)
+    assert all(stands_alone("Fuchs", it.text) for it in one.alternatives)
 
 
 # --- glossary ---------------------------------------------------------------------------------------------
@@ -287,7 +361,6 @@ def test_a_glossary_of_another_type_is_refused(translator):
 
 def test_ctranslate2_refuses_with_a_reason():
     from heed.engines.ctranslate2 import unsupported
-    from heed.options import SearchOptions
 
     assert "does not support glossaries" in unsupported(SearchOptions(glossary=heed.Glossary()))
     assert "cannot force what must be copied" in unsupported(SearchOptions(copy=True))

@@ -128,7 +128,7 @@ class DecodeConfig:
     alpha: float = 0.6  # length penalty
     extra_length: int = 50  # a translation has at most as many tokens as its input, plus this many
     batch_tokens: int = 4_096  # source tokens translated together, padding included
-    copy: bool = True  # translate again where addresses, tags, placeholders, emoji or numbers were lost, and force them
+    copy: bool = True  # translate again, and force them, where addresses, tags, emoji, numbers, ... were lost
     sentences: bool = False  # translate each sentence of a line by itself; for models that learnt from single sentences
 
 

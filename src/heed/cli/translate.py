@@ -80,7 +80,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--no-copy",
         action="store_true",
-        help="do not force URLs, mail addresses, placeholders, tags, emoji and numbers that the translation would lose",
+        help="do not force URLs, mail addresses, placeholders, tags, product names, emoji and numbers that it would lose",
     )
 
     group = parser.add_argument_group("output format")

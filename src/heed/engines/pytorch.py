@@ -117,6 +117,8 @@ class PyTorchEngine:
     ) -> list[Translation]:
         ids = self.tokenizer.encode_ids(texts)
         prefixes = None if options.prefixes is None else self.tokenizer.encode_ids(options.prefixes)
+        if prefixes is not None and options.whole:
+            prefixes = [[*prefix, self.tokenizer.vocabulary.end] for prefix in prefixes]
         deadline = math.inf if options.seconds is None else time.monotonic() + options.seconds
         required = None if options.required is None else list(map(self.tokenizer.encode_ids, options.required))
         request = _Request(ids, numbers, prefixes, required, options, deadline)
@@ -209,7 +211,7 @@ class PyTorchEngine:
                 source_pieces,
                 one.finished,
                 log_probabilities=tuple(one.log_probabilities),
-                attention=self._attention(source, one.ids) if options.attention else None,
+                attention=self.attention(source, one.ids) if options.attention else None,
                 trace=traced,
             )
             for one in hypotheses
@@ -220,8 +222,9 @@ class PyTorchEngine:
         (piece,) = self.tokenizer.pieces([given.token])
         return TracedCandidate(given.parent, piece, given.log_probability, given.score, given.fate)
 
-    def _attention(self, source: list[int], target: list[int]) -> Attention:
-        """Return the attention weights of the first model for this pair."""
+    @torch.inference_mode()
+    def attention(self, source: list[int], target: list[int]) -> Attention:
+        """Return the attention weights of the first model for this pair of ids."""
         captured = AttentionWeights()
         batch = batch_of_ids([source], [target], self.tokenizer.vocabulary).to(self.device)
         self.models[0](batch.src_BS, batch.tgt_in_BT, captured)

@@ -1,18 +1,24 @@
-"""Find what a translation must copy: tags, addresses, placeholders, emoji and numbers.
+"""Find what a translation must copy: tags, addresses, placeholders, product names, emoji and numbers.
 
 What counts:
 
 | kind | for example |
 | --- | --- |
-| tag | `<b>`, `</b>`, `<x id="1"/>` |
+| tag | `<b>`, `</b>`, `<x id="1"/>`, `&nbsp;` |
 | url | `https://example.org/a?b=1`, `www.example.org`; without the marks that end a sentence |
-| mail | `jane.doe@example.org` |
-| placeholder | `{}`, `{0}`, `{name}`, `{{x}}`, `${x}`, `%s`, `%d`, `%1$s`, `%.2f`, `%(name)s` |
+| mail | `jane.doe@example.org`, `@jane` |
+| placeholder | `{}`, `{0}`, `{name}`, `{{x}}`, `${x}`, `%{x}`, `%s`, `%d`, `%1$s`, `%.2f`, `%(name)s` |
+| phone | `+49 89 1234567` |
+| name | words with a capital letter or a digit after a letter: `iPhone`, `GPT-4`, `mp3` |
 | emoji | `😂`, `❤️`, `👋🏽`; several in a row, up to ten characters, count as one |
-| number | `1984`, `1,000.50` |
+| number | `1984`, `1,000.50`, `15:30` |
 
-All but numbers must come through unchanged. Of a number, the digits count, so that `1,000.50` may become `1.000,50`,
-and `12/25/2024` `25.12.2024`. Whole numbers up to 12 do not count: a translation may write them out.
+All but numbers must come through unchanged; a name may have an ending (`iPhones`). Of a number, the digits count, so
+that `1,000.50` may become `1.000,50`, and `12/25/2024` `25.12.2024`. Numbers that a translation may rightly write in
+another way do not count: whole ones up to 12 (two), decades (the 1990s) and times with am or pm (3:30 pm is 15:30).
+
+Other names do not count. A capital letter does not tell a name that stays (Obama) from one that changes (Germany, Bach
+in German, brook in English), and copying the latter would be an error.
 """
 
 import re
@@ -25,22 +31,42 @@ _EMOJI = "\U0001f000-\U0001faff\u2600-\u2604\u2614\u2615\u263a\u2639\u2665\u26a0
 _EMOJI += "\u2705\u270a-\u270d\u2728\u274c\u274e\u2753-\u2757\u2763\u2764\u2b50"
 _SPAN = re.compile(
     r"""
-    (?P<tag> </?[A-Za-z][^<>]{0,500}> )
+    (?P<tag> </?[A-Za-z][^<>]{0,500}> | &(?:[A-Za-z]{2,10}|\#[0-9]{1,6}); )
   | (?P<url> (?<!\w) (?: [A-Za-z][A-Za-z0-9+.-]{0,20}:// | www\.(?=\w) ) [^\s<>"]+ )
-  | (?P<mail> (?<![\w.+-]) [\w.+-]+ @ \w[\w-]* (?:\.\w[\w-]*)+ )
+  | (?P<mail> (?<![\w.+-]) [\w.+-]+ @ \w[\w-]* (?:\.\w[\w-]*)+ | (?<![\w@.%]) @ [A-Za-z_]\w+ )
   | (?P<placeholder>
         \{\{ [^{}]{1,100} \}\}
-      | \$? \{ [^{}\s]{0,100} \}
+      | [$%\#]? \{ [^{}\s]{0,100} \}
       | % \( \w{1,100} \) [#0+-]*\d*(?:\.\d+)? [sdifgeExXcour] (?!\w)
       | % (?:\d+\$)? [#0+-]*\d*(?:\.\d+)? [sdifgeExXcou@] (?!\w)
     )
+  | (?P<phone> (?<![\w+]) \+ [0-9] (?: [ ()/.-]{0,2} [0-9] ){6,14} (?![0-9]) )
   | (?P<emoji> [EMOJI][EMOJI\ufe0f\u200d]{0,9} )
     """.replace("EMOJI", _EMOJI),
     re.VERBOSE,
 )
-_MAY_HAVE_SPAN = re.compile(rf"[<{{%@{_EMOJI}]|://|www\.")
-_NUMBER = re.compile(r"(?<![^\W_])(?<![0-9][.,])[0-9]+(?:[.,][0-9]+)*")
-_NEIGHBOURS = re.compile(r"[0-9]+(?:[.,'’][0-9]+| [0-9]{3}(?![0-9]))*")
+_MAY_HAVE_SPAN = re.compile(rf"[<{{%@&+{_EMOJI}]|://|www\.")
+_NAME = re.compile(
+    r"""
+    (?<![^\W_])
+    (?: [^\W\d_]* [a-z] [A-Z] (?!n(?:nen)?\b) [a-z] [^\W_]*  # iPhone; not LehrerInnen, German for both genders
+      | [^\W\d_]+ [0-9] [^\W_]* (?:\.[0-9]+)*               # mp3, H264, v2.35
+      | [A-Z]+ - [0-9]+ [A-Za-z]? (?![^\W_]) )              # GPT-4, COVID-19; not pre-1945
+    """,
+    re.VERBOSE,
+)
+_NUMBER = re.compile(
+    r"""
+    (?<![^\W_]) (?<![0-9][.,:])
+    (?P<number> (?P<time> [0-9]{1,2} (?: :[0-9]{2} ){1,2} (?![0-9:]) ) | [0-9]+ (?:[.,][0-9]+)* )
+    (?P<half_day> \s? [AaPp] \.? [Mm] \b )?
+    (?P<decade> s\b )?
+    """,
+    re.VERBOSE,
+)
+_NEIGHBOURS = re.compile(r"[0-9]+(?:[.,:'’h][0-9]+| [0-9]{3}(?![0-9]))*")
+_WITH_MARKS = re.compile(r"[0-9]+(?:[.,][0-9]{3})*[.,][0-9]+")  # not a date: 25.12.2024
+_EXCHANGED = str.maketrans(".,", ",.")
 _DIGITS = re.compile(r"[0-9]+")
 _SENTENCE_MARKS = ".,;:!?'’”»*_…"
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
@@ -51,7 +77,7 @@ _MAX_WRITTEN_OUT = 12
 class Span:
     """A part of a text to copy."""
 
-    kind: str  # "tag", "url", "mail", "placeholder", "emoji" or "number"
+    kind: str  # "tag", "url", "mail", "placeholder", "phone", "name", "emoji" or "number"
     text: str
     begin: int
 
@@ -73,13 +99,25 @@ def machine_spans(text: str) -> list[Span]:
     return found
 
 
-def numbers(text: str) -> list[Span]:
-    """Return the numbers of a text, in order, without those that a translation may write out."""
-    return [
-        Span("number", match[0], match.start())
-        for match in _NUMBER.finditer(text)
-        if not (match[0].isdecimal() and len(match[0]) <= 2 and int(match[0]) <= _MAX_WRITTEN_OUT)
+def names_and_numbers(text: str) -> list[Span]:
+    """Return the names that stay as they are, and the numbers that a translation does not write in another way."""
+    names = [Span("name", match[0], match.start()) for match in _NAME.finditer(text)]
+    rest = blanked(text, ((span.begin, span.end) for span in names))
+    found = [
+        Span("number", match["number"], match.start()) for match in _NUMBER.finditer(rest) if not _may_change(match)
     ]
+    return sorted([*names, *found], key=lambda span: span.begin)
+
+
+def _may_change(number: re.Match[str]) -> bool:
+    is_small = number["number"].isdecimal() and len(number["number"]) <= 2 and int(number["number"]) <= _MAX_WRITTEN_OUT
+    return is_small or number["decade"] is not None or (number["time"] is not None and number["half_day"] is not None)
+
+
+def with_marks_exchanged(span: Span) -> str:
+    """Return a number in the other convention, 1.000,5 for 1,000.5; other text is returned unchanged."""
+    is_number = span.kind == "number" and _WITH_MARKS.fullmatch(span.text) is not None
+    return span.text.translate(_EXCHANGED) if is_number else span.text
 
 
 def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
@@ -93,20 +131,25 @@ def lost(spans: Sequence[Span], translation: str) -> list[Span]:
     """Return the spans of a source text that its translation lacks, or has less often."""
     if not spans:
         return []
-    machine = machine_spans(translation)
+    machine = [span for span in machine_spans(translation) if span.kind != "phone"]
     copied = Counter(span.text for span in machine)
     rest = blanked(translation, ((span.begin, span.end) for span in machine))
-    runs = [_DIGITS.findall(match[0]) for match in _NEIGHBOURS.finditer(rest)]
     found = []
     for span in spans:
-        if span.kind == "number":
-            if not _take_number(_DIGITS.findall(span.text), runs):
+        if span.kind in ("name", "phone"):  # what follows may look like a part of it
+            same = re.search(rf"(?<![^\W_]){re.escape(span.text)}(?![0-9])", rest)
+            if same is None:
                 found.append(span)
-        elif copied[span.text]:
+            else:
+                rest = blanked(rest, [same.span()])
+        elif span.kind != "number":
             copied[span.text] -= 1
-        else:
-            found.append(span)
-    return found
+            if copied[span.text] < 0:
+                found.append(span)
+    # What is left of the digits is numbers.
+    runs = [_DIGITS.findall(match[0]) for match in _NEIGHBOURS.finditer(rest)]
+    found += [span for span in spans if span.kind == "number" and not _take_number(_DIGITS.findall(span.text), runs)]
+    return sorted(found, key=lambda span: span.begin)
 
 
 def _take_number(number: list[str], runs: list[list[str]]) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Container
 from dataclasses import dataclass
 
-from heed.text.copying import Span, blanked, lost, machine_spans, numbers
+from heed.text.copying import Span, blanked, lost, machine_spans, names_and_numbers, with_marks_exchanged
 from heed.text.glossary import Entry, Glossary, is_whole
 
 
@@ -11,12 +11,28 @@ from heed.text.glossary import Entry, Glossary, is_whole
 class Required:
     """What the translation of a text must contain, each as often as it is listed."""
 
-    entries: tuple[Entry, ...] = ()
+    terms: tuple[tuple[Entry, int], ...] = ()  # each with the place of its source term in the text
     spans: tuple[Span, ...] = ()
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        return tuple(entry for entry, _ in self.terms)
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """Return where the text has what each of `texts` stands for: begin and end."""
+        terms = [(at, at + len(entry.source)) for entry, at in self.terms]
+        return [*terms, *((span.begin, span.end) for span in self.spans)]
 
     @property
     def texts(self) -> list[str]:
         return [*(entry.target for entry in self.entries), *(span.text for span in self.spans)]
+
+    @property
+    def ways(self) -> list[list[str]]:
+        """Return the ways to write it: as in the source, and, if that changes anything, with 1,000.5 as 1.000,5."""
+        exchanged = [*(entry.target for entry in self.entries), *map(with_marks_exchanged, self.spans)]
+        return [self.texts] if exchanged == self.texts else [self.texts, exchanged]
 
     def missing(self, translation: str) -> list[str]:
         """Return what a translation lacks."""
@@ -33,8 +49,8 @@ class Required:
 def required_of(text: str, glossary: Glossary | None, copy: bool, symbols: Container[str] = ()) -> Required:
     """Return what the translation of a normalised text must contain.
 
-    Terms are not looked for inside tags, addresses and placeholders, nor numbers inside terms. A text may begin with a
-    symbol of the vocabulary, such as the tag of a language, which is not part of what is said.
+    Terms are not looked for inside tags, addresses and placeholders, nor names and numbers inside terms. A text may
+    begin with a symbol of the vocabulary, such as the tag of a language, which is not part of what is said.
     """
     machine = machine_spans(text)
     words = blanked(text, ((span.begin, span.end) for span in machine))
@@ -42,8 +58,8 @@ def required_of(text: str, glossary: Glossary | None, copy: bool, symbols: Conta
     spans: list[Span] = []
     if copy:
         words = blanked(words, ((at, at + len(entry.source)) for entry, at in terms))
-        spans = [span for span in machine if span.begin > 0 or span.text not in symbols] + numbers(words)
-    return Required(tuple(entry for entry, _ in terms), tuple(spans))
+        spans = [span for span in machine if span.begin > 0 or span.text not in symbols] + names_and_numbers(words)
+    return Required(tuple(terms), tuple(spans))
 
 
 def _find_whole(text: str, term: str) -> int:
