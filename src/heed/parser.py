@@ -1,5 +1,6 @@
 """Parse sentences: words in, trees over exactly these words out, in the same order."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -14,7 +15,8 @@ from heed.translation import Translation
 
 Sentence = str | Sequence[str]  # raw text, or its words
 
-_SPACE = " \t\r\n\f\v"  # what ends a word in a treebank file
+_HYPHEN = "HYPH"  # the tag of hyphens in treebanks that split words at them
+_BLANKS = re.compile("[ \t\r\n\f\v]+")  # what separates words in a treebank
 
 
 @dataclass(frozen=True)
@@ -50,19 +52,22 @@ def parse_sentences(
     sentences: Sequence[Sentence],
     options: SearchOptions,
     *,
-    split_hyphens: bool = False,
+    split_hyphens: bool | None = None,
     constrained: bool = True,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Parse]:
     """Return the tree of each sentence; a blank one has none.
 
-    With `constrained`, every output is a tree over exactly the words. Without, the model may write anything.
+    Raw text is split into words; `split_hyphens` is for that, and if None, the treebank's tags decide (HYPH). With
+    `constrained`, every output is a tree over exactly the words. Without, the model may write anything.
 
     Raises:
         DataError: a word is blank, or has white space that would end it in a treebank.
-        DecodeError: a sentence does not fit the model's positions, the weights are not finite, or time is up.
+        DecodeError: a sentence does not fit the model's positions, or the weights are not finite.
     """
     tokenizer = tree_tokenizer(engine, "parse")
+    if split_hyphens is None:
+        split_hyphens = _HYPHEN in tokenizer.tags
     parses = [_words(sentence, number, split_hyphens) for number, sentence in enumerate(sentences, 1)]
     rows = [row for row, one in enumerate(parses) if one.words]
     texts = [sentence_text(parses[row].words) for row in rows]
@@ -90,6 +95,11 @@ def parse_sentences(
     return parses
 
 
+def split_words(line: str) -> list[str]:
+    """Return the words of a line in which blanks separate them, as treebanks count blanks."""
+    return [word for word in _BLANKS.split(line) if word]
+
+
 def _words(sentence: Sentence, number: int, split_hyphens: bool) -> Parse:
     """Return the words of a sentence, without a tree."""
     if isinstance(sentence, str):
@@ -97,8 +107,8 @@ def _words(sentence: Sentence, number: int, split_hyphens: bool) -> Parse:
         return Parse(tuple(one.word for one in tokens), None, spans=tuple((t.start, t.end) for t in tokens))
     words = tuple(word.replace("(", "-LRB-").replace(")", "-RRB-") for word in sentence)
     for place, word in enumerate(words, 1):
-        if not word or any(character in _SPACE for character in word):
-            raise DataError(f"sentence {number}, word {place} is {word!r}: a word has no blanks, and is not empty")
+        if not word or _BLANKS.sub(" ", word).strip(" ") != word:
+            raise DataError(f"sentence {number}, word {place} is {word!r}; a word cannot be blank, nor begin with a blank")
     return Parse(words, None)
 
 

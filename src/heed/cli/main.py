@@ -22,6 +22,7 @@ from heed.cli import (
     evaluate,
     export,
     inspect,
+    parse,
     plot,
     prepare,
     runs,
@@ -42,6 +43,7 @@ COMMANDS = {
     "prepare": prepare,
     "train": train,
     "translate": translate,
+    "parse": parse,
     "distil": distil,
     "evaluate": evaluate,
     "score": score,
@@ -55,7 +57,7 @@ COMMANDS = {
 
 # The sections of `heed --help`.
 GROUPS = {
-    "first steps": ["demo", "train", "translate"],
+    "first steps": ["demo", "train", "translate", "parse"],
     "preparing and training": ["data", "doctor", "split", "prepare", "distil", "runs", "plot", "check-resume"],
     "measuring": ["evaluate", "score", "bench"],
     "looking inside": ["inspect"],
