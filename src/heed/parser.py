@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from heed.decode.search import Constraint
 from heed.engines.pytorch import PyTorchEngine
 from heed.errors import DataError, DecodeError
 from heed.options import SearchOptions
@@ -66,21 +67,12 @@ def parse_sentences(
         DecodeError: a sentence does not fit the model's positions, or the weights are not finite.
     """
     tokenizer = tree_tokenizer(engine, "parse")
-    if split_hyphens is None:
-        split_hyphens = _HYPHEN in tokenizer.tags
-    parses = [_words(sentence, number, split_hyphens) for number, sentence in enumerate(sentences, 1)]
+    parses = sentences_of(tokenizer, sentences, split_hyphens)
     rows = [row for row, one in enumerate(parses) if one.words]
     texts = [sentence_text(parses[row].words) for row in rows]
     if constrained:
-        limits = [engine.output_limit(len(ids)) for ids in tokenizer.encode_ids(texts)]
-        for row, limit in zip(rows, limits, strict=True):
-            if limit < (least := shortest(len(parses[row].words))):
-                raise DecodeError(
-                    f"sentence {row + 1} has {len(parses[row].words):,} words; a tree over them has at least "
-                    f"{least:,} tokens, but the limit is {limit:,} (decode.extra_length, model.max_length); shorten it"
-                )
-        lengths = [len(parses[row].words) for row in rows]
-        options = replace(options, constraint=tree_constraint(tokenizer.tree_tokens, lengths, limits))
+        n_words = {row: len(parses[row].words) for row in rows}
+        options = replace(options, constraint=constraint_of(engine, tokenizer, texts, n_words))
     n_done = len(parses) - len(rows)
 
     def on_done(numbers: list[int]) -> None:
@@ -93,6 +85,37 @@ def parse_sentences(
         alternatives = tuple(_parse(parses[row], one, tokenizer) for one in translation.alternatives)
         parses[row] = replace(_parse(parses[row], translation, tokenizer), alternatives=alternatives)
     return parses
+
+
+def sentences_of(
+    tokenizer: TreeTokenizer, sentences: Sequence[Sentence], split_hyphens: bool | None = None
+) -> list[Parse]:
+    """Return the words of sentences, without trees.
+
+    Raises:
+        DataError: a word is blank.
+    """
+    if split_hyphens is None:
+        split_hyphens = _HYPHEN in tokenizer.tags
+    return [_words(sentence, number, split_hyphens) for number, sentence in enumerate(sentences, 1)]
+
+
+def constraint_of(
+    engine: PyTorchEngine, tokenizer: TreeTokenizer, texts: Sequence[str], n_words: dict[int, int]
+) -> Constraint:
+    """Return a constraint to trees over these texts, given how many words each row has.
+
+    Raises:
+        DecodeError: no tree over a sentence fits into the output limit.
+    """
+    limits = [engine.output_limit(len(ids)) for ids in tokenizer.encode_ids(texts)]
+    for (row, length), limit in zip(n_words.items(), limits, strict=True):
+        if limit < shortest(length):
+            raise DecodeError(
+                f"sentence {row + 1} has {length:,} words; a tree over them has at least {shortest(length):,} tokens, "
+                f"but the limit is {limit:,} (decode.extra_length, model.max_length); shorten it"
+            )
+    return tree_constraint(tokenizer.tree_tokens, list(n_words.values()), limits)
 
 
 def split_words(line: str) -> list[str]:

@@ -80,6 +80,12 @@ class TreeTokenizer(Tokenizer):
                 "from"
             ) from None
 
+    def encode_pairs(self, trees: Iterable[Tree]) -> list[list[list[int]]]:
+        """Return the source ids and the target ids of trees, without those that `encode_tree` refuses."""
+        known = [tree for tree in trees if all(_symbol(token) in self._id_of for token in self.how.tokens(tree))]
+        sources = self.encode_ids([sentence_text(tree.words()) for tree in known])
+        return [sources, [self.encode_tree(tree) for tree in known]]
+
     def restore(self, pieces: Iterable[str], words: Sequence[str]) -> Tree:
         """Return the tree that these symbols write over the words.
 

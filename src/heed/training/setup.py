@@ -116,6 +116,8 @@ def _initial_run(config: Config) -> RunFolder | None:
 
 def few_pairs(preset: str, n_pairs: int) -> str:
     """Return advice if there are too few pairs for the preset; "" if there are enough."""
+    if preset in ("parsing", "parsing-paper"):
+        return f"only {counted(n_pairs, 'tree')}: a parser needs tens of thousands" if n_pairs < 5_000 else ""
     if n_pairs < 10_000:
         return (
             f"only {counted(n_pairs, 'pair')}: the model will memorise them and learn little else.\n"

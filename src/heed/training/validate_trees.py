@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 
 from heed.config import DecodeConfig
 from heed.engines.pytorch import PyTorchEngine
-from heed.errors import DataError, DecodeError
+from heed.errors import DecodeError
 from heed.model.interface import SequenceModel
 from heed.options import SearchOptions
 from heed.parser import parse_sentences
 from heed.parsing.evalb import count_always, totals
 from heed.parsing.parameters import Parameters
-from heed.parsing.tokenizer import TreeTokenizer, sentence_text
-from heed.parsing.trees import Tree, parse_tree
+from heed.parsing.tokenizer import TreeTokenizer
+from heed.parsing.trees import parse_tree
 from heed.training.collapse import signs_of_collapse
 from heed.training.stop import Interrupted
 from heed.training.validate import Validation, perplexity_of, samples_of
@@ -47,7 +47,7 @@ def validate_trees(
             if workers.any(stop_asked())[0]:
                 raise Interrupted
             gold = [parse_tree(tree) for _, tree in share[begin : begin + _CHUNK_TREES]]
-            for pair in engine.score(_ids_of(gold, tokenizer)):
+            for pair in engine.score(tokenizer.encode_pairs(gold)):
                 log_probability += pair.log_probability
                 n_tokens += pair.n_tokens
             try:
@@ -69,15 +69,3 @@ def validate_trees(
     scores = {"perplexity": perplexity_of(total, n_total), "f1": totals(counts, every_sentence=True).f1}
     signs = signs_of_collapse(scores["perplexity"], tokenizer.vocabulary.size, [tree for _, tree in pairs], trees)
     return Validation(scores, samples_of(pairs, trees), tuple(signs))
-
-
-def _ids_of(trees: Sequence[Tree], tokenizer: TreeTokenizer) -> list[list[list[int]]]:
-    """Return the source and target ids of the trees that the vocabulary can write."""
-    sources, targets = [], []
-    for tree in trees:
-        try:
-            targets.append(tokenizer.encode_tree(tree))
-        except DataError:
-            continue
-        sources.append(sentence_text(tree.words()))
-    return [tokenizer.encode_ids(sources), targets]
