@@ -22,6 +22,7 @@ from heed.cli import (
     evaluate,
     export,
     inspect,
+    paper,
     parse,
     plot,
     prepare,
@@ -52,6 +53,7 @@ COMMANDS = {
     "runs": runs,
     "plot": plot,
     "bench": bench,
+    "paper": paper,
     "check-resume": check_resume,
 }
 
@@ -59,7 +61,7 @@ COMMANDS = {
 GROUPS = {
     "first steps": ["demo", "train", "translate", "parse"],
     "preparing and training": ["data", "doctor", "split", "prepare", "distil", "runs", "plot", "check-resume"],
-    "measuring": ["evaluate", "score", "bench"],
+    "measuring": ["evaluate", "score", "bench", "paper"],
     "looking inside": ["inspect"],
     "other": ["export"],
 }
