@@ -131,7 +131,9 @@ def _words(sentence: Sentence, number: int, split_hyphens: bool) -> Parse:
     words = tuple(word.replace("(", "-LRB-").replace(")", "-RRB-") for word in sentence)
     for place, word in enumerate(words, 1):
         if not word or _BLANKS.sub(" ", word).strip(" ") != word:
-            raise DataError(f"sentence {number}, word {place} is {word!r}; a word cannot be blank, nor begin with a blank")
+            raise DataError(
+                f"sentence {number}, word {place} is {word!r}; a word cannot be blank, nor begin with a blank"
+            )
     return Parse(words, None)
 
 

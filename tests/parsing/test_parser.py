@@ -50,7 +50,23 @@ def untrained(trees: str = "in-order", tags: bool = True, kind: str = "follower"
 HOSTILE = [
     *("(", ")", "((", "(S", ")NP", "(NN)", "XX", "-LRB-", "[", "\\", "``", "''", "</s>", "<unk>", "<pad>", "<0x0A>"),
     *("\u2581", "\u2581\u2581", "\u2585", "\x00", "\x1c", "\x85", "\u2028", "\u00a0", "\ufeff", "\ud800", "\U0001f600"),
-    *("e\u0301", "\u0301", "\u202e", "x" * 300, "T-cell", "don't", "U.S.", "...", "--", '"', "$", "5'", "ß", "漢字", "_"),
+    *(
+        "e\u0301",
+        "\u0301",
+        "\u202e",
+        "x" * 300,
+        "T-cell",
+        "don't",
+        "U.S.",
+        "...",
+        "--",
+        '"',
+        "$",
+        "5'",
+        "ß",
+        "漢字",
+        "_",
+    ),
 ]
 
 
@@ -58,7 +74,10 @@ def random_words(draw: random.Random) -> list[str]:
     def word() -> str:
         if draw.random() < 0.6:
             return draw.choice(HOSTILE)
-        return "".join(chr(draw.choice((draw.randrange(33, 127), draw.randrange(0xA1, 0x3000)))) for _ in range(draw.randrange(1, 6)))
+        return "".join(
+            chr(draw.choice((draw.randrange(33, 127), draw.randrange(0xA1, 0x3000))))
+            for _ in range(draw.randrange(1, 6))
+        )
 
     return [word() for _ in range(draw.randrange(1, 14))]
 

@@ -8,7 +8,7 @@ HELP = "print a table of the paper, with our numbers beside the published ones"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Print a table of \"Attention Is All You Need\": the published rows, what heed\n"
+        'Print a table of "Attention Is All You Need": the published rows, what heed\n'
         "scores on your files, and what may be compared."
     )
     parser.epilog = (

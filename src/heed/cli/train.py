@@ -53,7 +53,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     folder.add_argument("--out", type=Path, metavar="FOLDER", help="a new run folder")
     folder.add_argument("--resume", type=Path, metavar="FOLDER", help="resume the training in this run folder")
     settings = parser.add_argument_group("settings")
-    settings.add_argument("--preset", help="quick, tiny, swift, small, base or big (default: base, the paper's);\nparsing or parsing-paper")
+    settings.add_argument(
+        "--preset",
+        help="quick, tiny, swift, small, base or big (default: base, the paper's);\nparsing or parsing-paper",
+    )
     settings.add_argument(
         "--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="change one setting; may be repeated"
     )

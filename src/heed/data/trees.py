@@ -25,7 +25,9 @@ def read_located(path: str) -> list[tuple[int, Tree]]:
         DataError: the file cannot be read, its brackets are not trees, or there are none.
     """
     if path == "-" or Path(path).is_fifo():
-        raise DataError(f"{path}: a pipe can be read only once, but a treebank is read several times; save it to a file")
+        raise DataError(
+            f"{path}: a pipe can be read only once, but a treebank is read several times; save it to a file"
+        )
     found = list(located_treebank(path))
     if not found:
         raise DataError(f"{path}: has no trees; a treebank needs at least one, such as (S (NP (PRP It)) (VP (VBZ is)))")

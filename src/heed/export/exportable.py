@@ -13,5 +13,7 @@ def as_exportable(model: SequenceModel, what: str) -> Transformer:
     """
     transformer = as_transformer(model, what)
     if not model.vocabulary.is_shared or type(transformer) is not Transformer:
-        raise ConfigError(f"{what}: only for models that translate, with one vocabulary for both sides; this one parses")
+        raise ConfigError(
+            f"{what}: only for models that translate, with one vocabulary for both sides; this one parses"
+        )
     return transformer

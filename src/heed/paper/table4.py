@@ -33,10 +33,10 @@ ROWS = (
 )
 
 COMPARABLE = (
-    "The published numbers are for section 23 of the Wall Street Journal, all sentences,",
-    "after training on about 40,000 of its trees. A number may stand beside them only",
-    "for the same test trees. Other text, another size of treebank and another set of",
-    "labels each change F1 by more than the parsers above differ.",
+    "The published numbers are for section 23 of the Wall Street Journal, all",
+    "sentences, after training on about 40,000 of its trees. A number may stand",
+    "beside them only for the same test trees. Other text, another size of treebank",
+    "and another set of labels each change F1 by more than the parsers above differ.",
 )
 
 

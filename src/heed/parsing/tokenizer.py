@@ -124,5 +124,3 @@ def sentence_text(words: Iterable[str]) -> str:
 def _symbol(token: str) -> str:
     """Return the piece of a linearisation's token; one that stands for a word gets brackets."""
     return token if token[0] in "()" else f"({token})"
-
-
