@@ -2,7 +2,7 @@
 
 errors | vocabulary | wording | bar | allocator | processor | threads < lock < durable | cache
        < config | kernels | options < settings < text | model | evaluate | demo < parsing
-       < data | datasets | decode | translation < doctor < checkpoint < run < export < engines < inside
+       < data | datasets | decode | translation < doctor < checkpoint < run < export < engines < parser < inside
        < translator < follow | training | distil < serve | paper | bench < cli
 """
 
@@ -33,6 +33,7 @@ ORDER = [
     ["run"],
     ["export"],
     ["engines"],
+    ["parser"],
     ["inside"],
     ["translator"],
     ["follow", "training", "distil"],
@@ -59,6 +60,7 @@ TORCHLESS = [
     "parsing",
     "datasets",
     "translation",
+    "paper",
 ]
 # Other files without torch: a step of search is any function of arrays, and ctranslate2 starts without torch.
 TORCHLESS_FILES = [

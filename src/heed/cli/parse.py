@@ -3,7 +3,7 @@
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,6 +86,7 @@ def run(args: argparse.Namespace) -> int:
     engine = translator._pytorch()
     tree_tokenizer(engine, " ".join(args.model))
     options = search_options(args, translator)
+    chunks: Iterator[Sequence[Sentence]]
     if args.from_trees:
         chunks, total = _trees(args.from_trees)
     else:
@@ -138,7 +139,7 @@ def _check(args: argparse.Namespace) -> None:
         raise ConfigError(f"--svg {args.svg}: the folder {Path(args.svg).parent} does not exist; create it")
 
 
-def _trees(path: str) -> "tuple[Iterator[list[list[str]]], int]":
+def _trees(path: str) -> "tuple[Iterator[Sequence[Sentence]], int | None]":
     """Return the words of a treebank's trees in chunks, and how many trees there are."""
     from heed.parsing.trees import read_treebank
 

@@ -119,7 +119,8 @@ class Transformer(SequenceModel):
 
     def embedded(self, tgt: Sequences, encoded: Encoded) -> Tensor:
         """Return the decoder's input without positions."""
-        return self.embedding(tgt.ids)
+        x: Tensor = self.embedding(tgt.ids)
+        return x
 
     def forward(self, src_BS: Tensor, tgt_in_BT: Tensor, captured: AttentionWeights | None = None) -> Tensor:
         """Return logits_BTV of a whole batch. `tgt_in` is the target shifted right, beginning with the start token."""
