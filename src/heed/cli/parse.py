@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
         if args.input == "-" and sys.stdin.isatty():
             print("type a sentence per line; Ctrl-D ends", file=sys.stderr)
         chunks, total = chunks_of(read_lines(args.input)), count_input(args.input)
-    number = n_malformed = 0
+    number = n_parsed = n_malformed = 0
     shows_progress = total and not out.is_terminal
     with out, counting(total, "parsing") if shows_progress else nullcontext(lambda done: None) as progress:
         try:
@@ -109,6 +109,7 @@ def run(args: argparse.Namespace) -> int:
                     number += 1
                     for text in _shown(args, number, line, parse):
                         out.write(text)
+                    n_parsed += bool(parse.words)
                     if parse.problem:
                         n_malformed += 1
                         print(f"line {number}: no tree: {parse.problem}", file=sys.stderr)
@@ -120,8 +121,8 @@ def run(args: argparse.Namespace) -> int:
             place = f", saved in {out.part}" if out.has_begun and out.part is not None else ""
             raise KeyboardInterrupt(f"after {counted(number, 'line')}{place}") from None
     if args.unconstrained:
-        share = 100 * n_malformed / number if number else 0.0
-        print(f"{n_malformed:,} of {counted(number, 'output')} ({share:.1f} %) are no trees", file=sys.stderr)
+        share = 100 * n_malformed / n_parsed if n_parsed else 0.0
+        print(f"{n_malformed:,} of {counted(n_parsed, 'output')} ({share:.1f} %) are no trees", file=sys.stderr)
     return 0
 
 

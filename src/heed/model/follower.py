@@ -35,16 +35,16 @@ class Follower(Transformer):
         self.begins_word_V: Tensor
         self.writes_word_V: Tensor
 
-    def encoded(self, src: Padded | Packed, x: Tensor) -> Encoded:
+    def _encoded(self, src: Padded | Packed, x: Tensor) -> Encoded:
         begins = self.begins_word_V[src.ids]
         n_B = _count_per_sentence(begins, src.sentence, int(src.sentence.amax()) + 1)  # each has its end token
         after_B = n_B.cumsum(0)
         words = SourceWords(self.next_word(x[begins]), after_B - n_B, after_B - 1)
-        return replace(super().encoded(src, x), words=words)
+        return replace(super()._encoded(src, x), words=words)
 
-    def embedded(self, tgt: Sequences, encoded: Encoded) -> Tensor:
+    def _embedded(self, tgt: Sequences, encoded: Encoded) -> Tensor:
         assert encoded.words is not None
-        return super().embedded(tgt, encoded) + encoded.words.after(
+        return super()._embedded(tgt, encoded) + encoded.words.after(
             self._n_written(tgt, len(encoded.words.first_B)), tgt.sentence
         )
 

@@ -91,9 +91,9 @@ class Transformer(SequenceModel):
         for number, layer in enumerate(self.encoder):
             attend = src.attend_self(number, causal=False, captured=weights)
             x = layer(x, attend, layer_seeds(seeds, 1 + number))
-        return self.encoded(src, self.encoder_norm(x))
+        return self._encoded(src, self.encoder_norm(x))
 
-    def encoded(self, src: Padded | Packed, x: Tensor) -> Encoded:
+    def _encoded(self, src: Padded | Packed, x: Tensor) -> Encoded:
         """Return the encoder's hidden vectors as the decoder takes them."""
         decoder = cast("list[DecoderLayer]", self.decoder)
         return src.encoded([layer.cross_attention.keys_values(x) for layer in decoder])
@@ -107,7 +107,7 @@ class Transformer(SequenceModel):
     ) -> Tensor:
         """Run the decoder, and return a hidden vector for each target position, which predicts the next token."""
         seeds = tgt.seeds(seed_B, "target") if self.training else None
-        x = self.embedded(tgt, encoded) + self.target_positions(tgt.position, tgt.n_positions)
+        x = self._embedded(tgt, encoded) + self.target_positions(tgt.position, tgt.n_positions)
         x = self.dropout(x, seeds)
         weights, cross_weights = (None, None) if captured is None else (captured.decoder, captured.cross)
         attend_encoder = tgt.attend_to(encoded, cross_weights)
@@ -117,7 +117,7 @@ class Transformer(SequenceModel):
         hidden: Tensor = self.decoder_norm(x)
         return hidden
 
-    def embedded(self, tgt: Sequences, encoded: Encoded) -> Tensor:
+    def _embedded(self, tgt: Sequences, encoded: Encoded) -> Tensor:
         """Return the decoder's input without positions."""
         x: Tensor = self.embedding(tgt.ids)
         return x
