@@ -2,8 +2,8 @@
 
 errors | vocabulary | wording | bar | allocator | processor | threads < lock < durable | cache
        < config | kernels | options < settings < text | model | evaluate | demo < parsing
-       < data | datasets | decode | translation < doctor | confidence < checkpoint < run < export < engines < inside
-       < translator < follow | training | distil < serve | paper | bench < cli
+       < data | datasets | decode | translation < doctor | confidence < checkpoint < run < export < engines < parser
+       < inside < translator < follow | training | distil < serve | paper | bench < cli
 """
 
 import ast
@@ -33,6 +33,7 @@ ORDER = [
     ["run"],
     ["export"],
     ["engines"],
+    ["parser"],
     ["inside"],
     ["translator"],
     ["follow", "training", "distil"],
@@ -61,6 +62,7 @@ TORCHLESS = [
     "datasets",
     "translation",
     "confidence",
+    "paper",
 ]
 # Other files without torch: a step of search is any function of arrays, and ctranslate2 starts without torch.
 TORCHLESS_FILES = [
@@ -166,7 +168,7 @@ def test_only_the_command_exits() -> None:
 # The front door exports it; other software takes nothing else; and it alone has attention to show.
 KNOW_THE_TRANSFORMER = {"__init__.py", "export/ctranslate2.py", "export/huggingface.py", "engines/pytorch.py"}
 KNOW_THE_TRANSFORMER |= {f"inside/{name}.py" for name in ("forced", "heads", "inspection", "lens", "occlusion")}
-KNOW_THE_TRANSFORMER |= {f"inside/{name}.py" for name in ("roles", "walk")}
+KNOW_THE_TRANSFORMER |= {"export/exportable.py", *(f"inside/{name}.py" for name in ("roles", "walk"))}
 
 
 def mentions(file: Path, name: str, called: bool) -> list[int]:

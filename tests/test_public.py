@@ -31,11 +31,13 @@ PUBLIC = ERRORS | {
     "Attention",
     "Config",
     "Glossary",
+    "Parse",
     "Sampling",
     "Tokenizer",
     "Transformer",
     "Translation",
     "Translator",
+    "Tree",
     "Vocabulary",
     "__version__",
     "load",
@@ -101,7 +103,7 @@ def test_every_name_is_typed(name: str) -> None:
 
 
 def test_results_are_frozen() -> None:
-    for name in ("Translation", "Attention", "Config", "Sampling", "Vocabulary"):
+    for name in ("Translation", "Parse", "Tree", "Attention", "Config", "Sampling", "Vocabulary"):
         assert fresh(name).__dataclass_params__.frozen, name
 
 
@@ -174,6 +176,8 @@ def test_every_name_is_documented(name: str) -> None:
     "thing",
     [
         heed.Translation,
+        heed.Parse,
+        heed.Tree,
         heed.Attention,
         heed.Sampling,
         heed.Config,

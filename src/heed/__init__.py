@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from heed.errors import TrainingError as TrainingError
     from heed.model.transformer import Transformer as Transformer
     from heed.options import Sampling as Sampling
+    from heed.parser import Parse as Parse
+    from heed.parsing.trees import Tree as Tree
     from heed.text.glossary import Glossary as Glossary
     from heed.text.tokenizer import Tokenizer as Tokenizer
     from heed.training.loop import resume as resume
@@ -45,12 +47,14 @@ _MODULE_OF = {
     "DecodeError": "heed.errors",
     "Glossary": "heed.text.glossary",
     "HeedError": "heed.errors",
+    "Parse": "heed.parser",
     "Sampling": "heed.options",
     "Tokenizer": "heed.text.tokenizer",
     "TokenizerError": "heed.errors",
     "TrainingError": "heed.errors",
     "Transformer": "heed.model.transformer",
     "Translation": "heed.translation",
+    "Tree": "heed.parsing.trees",
     "Translator": "heed.translator",
     "Vocabulary": "heed.vocabulary",
     "load": "heed.translator",

@@ -29,7 +29,9 @@ class ModelConfig:
     norm: Literal["post", "pre"] = "post"  # LayerNorm after the residual sum as published, or before the sub-layer
     positions: Literal["sinusoidal", "learned"] = "sinusoidal"  # section 3.5; "learned" is Table 3 row (E)
     max_length: int = 256  # longest sentence in tokens; longer ones are skipped in training, and translated in parts
-    kind: Literal["transformer"] = "transformer"  # architecture
+    kind: Literal["transformer", "follower"] = (
+        "transformer"  # architecture; "follower", for trees: also reads the next word
+    )
 
     @property
     def key_size(self) -> int:
@@ -53,6 +55,10 @@ class TextConfig:
     symbols: str = ""  # words that stay one token each, such as tags, separated by spaces
     tokenizer: str = ""  # a sentencepiece model to use instead of learning one, such as another run's tokenizer.model
     learn_lines: int = 2_000_000  # lines of each file to learn from, evenly spaced, if there are more
+    trees: Literal["none", "brackets", "top-down", "in-order"] = (
+        "none"  # parse: how a tree is written (docs/parsing.md)
+    )
+    tags: bool = True  # trees have the words' part-of-speech tags
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,8 @@ class DataConfig:
     prepared: str = ""  # a folder created by `heed prepare`, instead of the above
     valid_source: str = ""  # held-out text; if unset, there is no validation and no early stopping
     valid_target: str = ""  # its translation, line by line
+    train_trees: str = ""  # a treebank to learn parsing from, instead of text and translation (text.trees)
+    valid_trees: str = ""  # held-out trees
 
     def __post_init__(self) -> None:
         if not isinstance(self.train, tuple) or not all(isinstance(text, TrainingText) for text in self.train):
@@ -109,7 +117,9 @@ class TrainConfig:
     log_every: int = 50  # steps between two log lines
     validate_every: int = 1_000  # steps between two validations
     save_every: int = 1_000  # steps between two checkpoints
-    metric: Literal["auto", "bleu", "chrf", "exact", "cer", "wer", "perplexity"] = "auto"  # chooses the best checkpoint
+    metric: Literal["auto", "bleu", "chrf", "exact", "cer", "wer", "perplexity", "f1"] = (
+        "auto"  # chooses the best checkpoint
+    )
     patience: int = 10  # validations without improvement before stopping early; 0: never stop early
     keep_checkpoints: int = 5  # newest checkpoints to keep, at least 2
     average_last: int = 5  # checkpoints to average at the end (section 6.1); 1: none
@@ -313,7 +323,56 @@ def big() -> Config:
     )
 
 
-PRESETS = {preset.__name__: preset for preset in (quick, tiny, swift, small, base, big)}
+def parsing() -> Config:
+    """For a treebank of tens of thousands of trees, in hours of CPU (docs/parsing.md).
+
+    4+2 pre-norm layers of width 256. A tree is written in-order, with tags, and the decoder reads the next word.
+    """
+    return Config(
+        preset="parsing",
+        model=ModelConfig(
+            encoder_layers=4,
+            decoder_layers=2,
+            d_model=256,
+            d_ff=1024,
+            h=4,
+            dropout=0.25,
+            norm="pre",
+            max_length=400,
+            kind="follower",
+        ),
+        text=TextConfig(vocab_size=4_000, bpe_dropout=0.1, trees="in-order"),
+        train=TrainConfig(
+            max_steps=20_000,
+            batch_tokens=3_072,
+            warmup_steps=1_000,
+            learning_rate_factor=0.8,
+            validate_every=1_000,
+            save_every=250,
+            metric="f1",
+            patience=0,
+            keep_checkpoints=10,
+            average_last=10,
+        ),
+        decode=DecodeConfig(beam=8, alpha=0.0, extra_length=300),
+    )
+
+
+def parsing_paper() -> Config:
+    """The paper's parser, section 6.3: 4 layers of width 1024, all else as in base. Made for GPUs."""
+    return Config(
+        preset="parsing-paper",
+        model=ModelConfig(encoder_layers=4, decoder_layers=4, d_model=1024, max_length=512),
+        text=TextConfig(vocab_size=16_000, trees="brackets", tags=False),
+        train=TrainConfig(metric="f1"),
+        decode=DecodeConfig(beam=21, alpha=0.3, extra_length=300),
+    )
+
+
+PRESETS = {
+    preset.__name__.replace("_", "-"): preset
+    for preset in (quick, tiny, swift, small, base, big, parsing, parsing_paper)
+}
 
 
 def preset(name: str) -> Config:

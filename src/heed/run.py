@@ -49,6 +49,7 @@ from heed.durable import (
 from heed.errors import CheckpointError, DamageError
 from heed.model.build import build_model, model_class
 from heed.model.interface import SequenceModel
+from heed.parsing.tokenizer import load_tokenizer
 from heed.settings import read_run_config
 from heed.text.tokenizer import Tokenizer
 
@@ -114,7 +115,7 @@ class RunFolder:
         """
         cls.check(path)
         config = read_run_config(path)
-        return cls(path, config, Tokenizer.load(path / "tokenizer.model"))
+        return cls(path, config, load_tokenizer(path / "tokenizer.model", config.text))
 
     @staticmethod
     def check(path: Path) -> None:

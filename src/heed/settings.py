@@ -231,6 +231,7 @@ def _contradictions(config: Config) -> list[str]:
         faults.append(f'text.unit = "{text.unit}": {given} has its own vocabulary; drop one of the two')
     if train.cutoff and not train.consistency:
         faults.append(f"train.cutoff = {train.cutoff} needs the consistency loss; set train.consistency, such as 3")
+    faults += _faults_of_trees(config)
     if train.sharded and train.precision == "float16":
         faults.append('train.sharded does not support train.precision = "float16"; use "bfloat16"')
     if train.keep_checkpoints < train.average_last:
@@ -243,6 +244,39 @@ def _contradictions(config: Config) -> list[str]:
             f"train.batch_tokens = {train.batch_tokens} and train.micro_batch_tokens = {train.micro_batch_tokens} "
             f"must fit the longest sentence and its end token: model.max_length + 1 = {model.max_length + 1}"
         )
+    return faults
+
+
+def _faults_of_trees(config: Config) -> list[str]:
+    """Return a message for each setting that does not go with parsing, or only with it."""
+    text, data, train = config.text, config.data, config.train
+    if text.trees == "none":
+        faults = [
+            f'data.{key} = {value!r} needs a parser; choose --preset parsing, or set text.trees, such as "in-order"'
+            for key, value in (("train_trees", data.train_trees), ("valid_trees", data.valid_trees))
+            if value
+        ]
+        if train.metric == "f1":
+            faults.append('train.metric = "f1" is for trees; set text.trees, such as "in-order"')
+        if config.model.kind == "follower":
+            faults.append('model.kind = "follower" is for trees; set text.trees, such as "in-order"')
+        return faults
+    faults = [
+        f"data.{key} is for translation, and text.trees = {text.trees!r} for parsing; give trees (data.train_trees, "
+        "data.valid_trees; --trees, --valid-trees)"
+        for key in ("train_source", "train", "prepared", "valid_source")
+        if getattr(data, key)
+    ]
+    if train.metric not in ("f1", "perplexity"):
+        faults.append(f'train.metric = "{train.metric}" is for translation; a parser has "f1" or "perplexity"')
+    if train.noise:
+        faults.append(f"train.noise = {train.noise}: typing noise would change the words of a tree; set it to 0")
+    if train.cutoff and config.model.kind == "follower":
+        faults.append(f"train.cutoff = {train.cutoff} hides words that the decoder follows; set it to 0")
+    if text.unit != "subword":
+        faults.append(f'text.unit = "{text.unit}": trees need "subword", which separates words')
+    if config.decode.extra_length < 3:
+        faults.append(f"decode.extra_length = {config.decode.extra_length}: a tree needs at least 3; 300 is common")
     return faults
 
 

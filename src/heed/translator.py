@@ -13,6 +13,7 @@ from heed.box import default_model, find_model
 from heed.engines import NAMES, Engine
 from heed.errors import ConfigError, DecodeError
 from heed.options import Sampling, SearchOptions
+from heed.parsing.tokenizer import TreeTokenizer
 from heed.text.glossary import Glossary
 from heed.text.placement import replaced
 from heed.text.required import Required, required_of
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from heed.engines.pytorch import PyTorchEngine
     from heed.inside.inspection import Inspection
     from heed.model.interface import SequenceModel
+    from heed.parser import Parse
 
 
 class Translator:
@@ -188,6 +190,7 @@ class Translator:
     ) -> list[Translation]:
         """Translate texts with these options; see `translate`."""
         options = checked(options)
+        self._refuse_parser("translate")
         if (reason := self.engine.supports(options)) is not None:
             raise DecodeError(reason)
         calibration = self.calibration if options.confidence else None
@@ -320,6 +323,7 @@ class Translator:
             DecodeError: the numbers of texts differ, or a text is longer than the model's limit.
             TypeError: an argument is not a list of texts.
         """
+        self._refuse_parser("score")
         sources, targets = texts_of(sources, "sources"), texts_of(targets, "targets")
         if len(sources) != len(targets):
             raise DecodeError(f"{len(sources)} sources, but {len(targets)} targets; give as many of each")
@@ -331,6 +335,63 @@ class Translator:
                     "leave it out or split it"
                 )
         return self._pytorch().score(ids)
+
+    def parse(
+        self,
+        sentences: "Sequence[str | Sequence[str]]",
+        *,
+        beam: int | None = None,
+        alpha: float | None = None,
+        n_best: int = 1,
+        split_hyphens: bool | None = None,
+        constrained: bool = True,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> "list[Parse]":
+        """Return the tree of each sentence, with a model that was trained on trees; a blank sentence has none.
+
+        Args:
+            sentences: raw text, which is split into words as in the Penn treebank, or lists of words.
+            beam: number of hypotheses; 1 is greedy. Default: the run's `decode.beam`.
+            alpha: length penalty. Default: the run's `decode.alpha`.
+            n_best: number of trees of each sentence to return, in `alternatives`.
+            split_hyphens: split raw text at hyphens. Default: as the treebank does.
+            constrained: every output is a tree over exactly the words. If False, the model may write anything, and
+                `tree` is None where that is no tree.
+            progress: called after each batch, with the number of sentences done and the number of all.
+
+        Raises:
+            DataError: a word is blank.
+            DecodeError: the model translates, a sentence is too long, or the weights are not finite.
+            TypeError: an argument has the wrong type.
+        """
+        from heed.parser import parse_sentences
+
+        if isinstance(sentences, str):
+            raise TypeError(f"sentences must be a list of texts or of lists of words, not a text: {sentences!r:.60}")
+        for number, sentence in enumerate(sentences):
+            if not isinstance(sentence, str):
+                texts_of(sentence, f"sentences[{number}]")
+        options = SearchOptions(
+            beam=self.decode.beam if beam is None else whole_number(beam, "beam"),
+            alpha=self.decode.alpha if alpha is None else real_number(alpha, "alpha"),
+            n_best=whole_number(n_best, "n_best"),
+        )
+        return parse_sentences(
+            self._pytorch(),
+            sentences,
+            checked(options),
+            split_hyphens=split_hyphens,
+            constrained=constrained,
+            progress=progress or (lambda done, total: None),
+        )
+
+    def _refuse_parser(self, what: str) -> None:
+        """
+        Raises:
+            DecodeError: the model parses.
+        """
+        if isinstance(self.tokenizer, TreeTokenizer):
+            raise DecodeError(f"{what}: this model parses and cannot translate; use `heed parse`, or parse() in Python")
 
     def inspect(
         self,

@@ -1,6 +1,6 @@
 """The vocabulary of a model, as a value: how many tokens there are, and which ids are special."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,9 @@ class Vocabulary:
     end: int = 1
     unknown: int = 2
     start: int = 0
+    # For a decoder that follows the source word by word (`model/follower.py`):
+    begins_word: frozenset[int] = field(default=frozenset(), repr=False)  # source tokens that begin a word
+    writes_word: frozenset[int] = field(default=frozenset(), repr=False)  # target tokens that stand for the next word
 
     @property
     def is_shared(self) -> bool:

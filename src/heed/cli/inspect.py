@@ -36,7 +36,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  heed inspect 'The cat chased its tail.' --model runs/x \\\n"
         "      --svg attention --kind cross --layer 3 --out cross.svg\n"
         "  heed inspect 'The cat chased its tail.' --model runs/x \\\n"
-        "      --svg figure4 --word its --out figure4.svg"
+        "      --svg figure4 --word its --out figure4.svg\n"
+        "  heed inspect 'The cat sleeps.' --model runs/parser --out parser.html"
     )
     parser.add_argument("text", metavar="TEXT", help="a sentence")
     group = parser.add_argument_group("model and search")
@@ -142,6 +143,11 @@ def _sample(args: argparse.Namespace) -> tuple[list[tuple[str, str]], str]:
     if args.roles_from:
         return _read_pairs(*args.roles_from), f"{args.roles_from[0]}, {args.roles_from[1]}"
     data = RunFolder.open(args.model).config.data
+    if data.valid_trees:
+        try:
+            return _read_trees(data.valid_trees), data.valid_trees
+        except (DataError, OSError):
+            print(f"{data.valid_trees}: cannot be read, so the heads get no names", file=sys.stderr)
     if data.valid_source and data.valid_target:
         try:
             return _read_pairs(data.valid_source, data.valid_target), f"{data.valid_source}, {data.valid_target}"
@@ -164,6 +170,15 @@ def _read_pairs(source: str, target: str) -> list[tuple[str, str]]:
             f"{source} has {len(sides[0])} lines, {target} has {len(sides[1])}; give two that belong together"
         )
     return [(a, b) for a, b in zip(*sides, strict=True) if a.strip() and b.strip()]
+
+
+def _read_trees(path: str) -> list[tuple[str, str]]:
+    from itertools import islice
+
+    from heed.parsing.tokenizer import sentence_text
+    from heed.parsing.trees import read_treebank
+
+    return [(sentence_text(tree.words()), str(tree)) for tree in islice(read_treebank(path), _SAMPLE_PAIRS)]
 
 
 def _say(path: str) -> None:

@@ -24,6 +24,8 @@ from heed.cli import (
     export,
     inspect,
     models,
+    paper,
+    parse,
     plot,
     prepare,
     runs,
@@ -45,6 +47,7 @@ COMMANDS = {
     "train": train,
     "translate": translate,
     "models": models,
+    "parse": parse,
     "distil": distil,
     "evaluate": evaluate,
     "score": score,
@@ -54,14 +57,15 @@ COMMANDS = {
     "runs": runs,
     "plot": plot,
     "bench": bench,
+    "paper": paper,
     "check-resume": check_resume,
 }
 
 # The sections of `heed --help`.
 GROUPS = {
-    "first steps": ["demo", "train", "translate", "models"],
+    "first steps": ["demo", "train", "translate", "models", "parse"],
     "preparing and training": ["data", "doctor", "split", "prepare", "distil", "runs", "plot", "check-resume"],
-    "measuring": ["evaluate", "score", "confidence", "bench"],
+    "measuring": ["evaluate", "score", "confidence", "bench", "paper"],
     "looking inside": ["inspect"],
     "other": ["export"],
 }

@@ -35,6 +35,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "  heed train --preset tiny --settings\n"
         "  heed prepare --source train.en --target train.de --out data/x\n"
         "  heed train --data data/x --out runs/z\n"
+        "  heed train --preset parsing --trees train.mrg --valid-trees dev.mrg \\\n"
+        "      --out runs/p\n"
         "\nseveral processes or machines: torchrun -m heed train ..., see docs/cluster.md"
     )
     text = parser.add_argument_group("text")
@@ -45,11 +47,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     text.add_argument(
         "--data", metavar="FOLDER", help="a folder made by `heed prepare`, instead of --source and --target"
     )
+    text.add_argument("--trees", metavar="FILE", help="a treebank to learn parsing from, with --preset parsing")
+    text.add_argument("--valid-trees", metavar="FILE", help="held-out trees to validate on")
     folder = parser.add_argument_group("run folder")
     folder.add_argument("--out", type=Path, metavar="FOLDER", help="a new run folder")
     folder.add_argument("--resume", type=Path, metavar="FOLDER", help="resume the training in this run folder")
     settings = parser.add_argument_group("settings")
-    settings.add_argument("--preset", help="quick, tiny, swift, small, base or big (default: base, the paper's)")
+    settings.add_argument(
+        "--preset",
+        help="quick, tiny, swift, small, base or big (default: base, the paper's);\nparsing or parsing-paper",
+    )
     settings.add_argument(
         "--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="change one setting; may be repeated"
     )
@@ -115,6 +122,8 @@ def _text(args: argparse.Namespace) -> dict[str, str]:
         "prepared": args.data,
         "valid_source": args.valid_source,
         "valid_target": args.valid_target,
+        "train_trees": args.trees,
+        "valid_trees": args.valid_trees,
     }
     return {key: value for key, value in given.items() if value is not None}
 

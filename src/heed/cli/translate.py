@@ -80,7 +80,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--no-copy",
         action="store_true",
-        help="do not force URLs, mail addresses, placeholders, tags, product names, emoji and numbers that it would lose",
+        help="do not force URLs, addresses, placeholders, tags, product names, emoji and numbers that it would lose",
     )
 
     group = parser.add_argument_group("output format")
@@ -169,13 +169,13 @@ def run(args: argparse.Namespace) -> int:
     if args.input == "-" and sys.stdin.isatty():
         print("type a sentence per line; Ctrl-D ends", file=sys.stderr)
     texts = read_lines(args.input)
-    total, number, n_abstained = _count_lines(args.input), 0, 0
+    total, number, n_abstained = count_input(args.input), 0, 0
     with (
         out,
         counting(total, "translating") if total and not out.is_terminal else nullcontext(lambda done: None) as progress,
     ):
         try:
-            for lines in _chunks(texts):
+            for lines in chunks_of(texts):
                 forced = None if prefixes is None else list(islice(prefixes, len(lines)))
                 if forced is not None and len(forced) < len(lines):
                     raise DataError(
@@ -231,7 +231,7 @@ def refuse_overwriting(output: str | Path | None, *inputs: str | None) -> None:
             raise ConfigError(f"--output {output} would overwrite an input file; name another file")
 
 
-def _count_lines(path: str) -> int | None:
+def count_input(path: str) -> int | None:
     """Count the lines of an input; return None if it can be read only once, or not at all."""
     from heed.text.lines import GZIP, count_lines, reading
 
@@ -324,7 +324,7 @@ def _warn(number: int, translation: "Translation") -> None:
         print(f"line {number}: the translation stopped at its length limit, unfinished", file=sys.stderr)
 
 
-def _chunks(lines: Iterator[str]) -> Iterator[list[str]]:
+def chunks_of(lines: Iterator[str]) -> Iterator[list[str]]:
     """Yield the lines that have arrived so far as a chunk, so that a slow writer gets each translation at once."""
     arrived: queue.Queue[str | BaseException | None] = queue.Queue(maxsize=4 * _LINES_PER_CHUNK)
 

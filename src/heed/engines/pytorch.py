@@ -23,7 +23,7 @@ from heed.decode.sampling import sample
 from heed.decode.search import Candidate, Constraint, Hypothesis, Requirement, Task, Trace
 from heed.engines.threads import map_batches
 from heed.errors import DecodeError
-from heed.model.compiled import CompiledTransformer, Snapshot, reason_not_compiled
+from heed.model.compiled import Snapshot, compiled, reason_not_compiled
 from heed.model.int8 import check_int8, quantized
 from heed.model.interface import Searchable, SequenceModel
 from heed.model.transformer import AttentionWeights, Transformer
@@ -155,11 +155,11 @@ class PyTorchEngine:
         sources = [request.ids[i] for i in rows]
         forced = [[] for _ in rows] if prefixes is None else [prefixes[i] for i in rows]
         traces = [Trace() for _ in rows] if options.trace else None
-        limits = [self._output_limit(len(s) + len(p)) for s, p in zip(sources, forced, strict=True)]
+        limits = [self.output_limit(len(s) + len(p)) for s, p in zip(sources, forced, strict=True)]
         constraint: Constraint | None = ForcedPrefix(forced) if prefixes is not None else request.constraint(rows)
         if request.required is not None:
             phrases = [request.required[i] for i in rows]
-            limits = [self._output_limit(len(s) + sum(map(len, p))) for s, p in zip(sources, phrases, strict=True)]
+            limits = [self.output_limit(len(s) + sum(map(len, p))) for s, p in zip(sources, phrases, strict=True)]
             constraint = RequiredPhrases(phrases, limits, vocabulary.end, vocabulary.size, self._boundaries)
         task = Task(
             limits=limits,
@@ -190,7 +190,7 @@ class PyTorchEngine:
     def _boundaries(self) -> Boundaries:
         return Boundaries.of(self.tokenizer.pieces(range(len(self.tokenizer))))
 
-    def _output_limit(self, n_source: int) -> int:
+    def output_limit(self, n_source: int) -> int:
         """Return the maximum length of section 6.1, input length + 50, or the number of learned positions if less."""
         limit = n_source + self.decode.extra_length
         return limit if self._max_positions is None else min(limit, self._max_positions)
@@ -272,7 +272,7 @@ class PyTorchEngine:
             for model in self.models:
                 searched = quantized(model) if self.int8 else model
                 is_compiled = reason_not_compiled(searched) is None
-                searchers.append(CompiledTransformer(searched) if is_compiled else searched)
+                searchers.append(compiled(searched) if is_compiled else searched)
             self._searchers = current = snapshots, searchers
         return current[1]
 

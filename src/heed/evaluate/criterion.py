@@ -20,11 +20,15 @@ class Criterion:
     key: str  # its name in the config, in events.jsonl and in best.json
     label: str  # its name in messages
     unit: str
-    metric: Metric | None = None  # None: perplexity, which needs the model and not only its translations
+    metric: Metric | None = None  # of strings; None: perplexity, which needs the model, or F1, which needs trees
 
     @property
     def lower_is_better(self) -> bool:
-        return self.metric is None or self.metric.lower_is_better
+        return self.is_perplexity if self.metric is None else self.metric.lower_is_better
+
+    @property
+    def is_perplexity(self) -> bool:
+        return self.key == "perplexity"
 
     def best(self, values: Sequence[float]) -> float | None:
         """Return the best of the values, or None without values."""
@@ -32,18 +36,20 @@ class Criterion:
 
     def shown(self, value: float) -> str:
         """Return the value as text for messages."""
-        return wording.perplexity(value) if self.metric is None else f"{value:.2f}"
+        return wording.perplexity(value) if self.is_perplexity else f"{value:.2f}"
 
 
 PERPLEXITY = Criterion("perplexity", "perplexity", "per token, not smoothed")
 BLEU = Criterion("bleu", "BLEU", "sacreBLEU, 0 to 100", Bleu())
 CHRF = Criterion("chrf", "chrF2", "character n-grams, 0 to 100", ChrF())
+F1 = Criterion("f1", "F1", "labelled brackets, every sentence counted, 0 to 100")
 CRITERIA = {
     one.key: one
     for one in (
         PERPLEXITY,
         BLEU,
         CHRF,
+        F1,
         Criterion("exact", "exact", "% of lines that equal the reference", ExactMatch()),
         Criterion("cer", "CER", "edits in % of reference characters", ErrorRate("char")),
         Criterion("wer", "WER", "edits in % of reference words", ErrorRate("word")),

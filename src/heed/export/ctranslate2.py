@@ -16,13 +16,14 @@ from torch import Tensor, nn
 from heed.config import DecodeConfig, ModelConfig
 from heed.durable import write_through
 from heed.errors import ConfigError
+from heed.export.exportable import as_exportable
 from heed.export.heads import pad_heads
 from heed.model.attention import MultiHeadAttention
 from heed.model.feedforward import FeedForward
 from heed.model.interface import SequenceModel
 from heed.model.layers import DecoderLayer, EncoderLayer
 from heed.model.positions import LearnedPositions, sinusoids
-from heed.model.transformer import Transformer, as_transformer
+from heed.model.transformer import Transformer
 from heed.text.tokenizer import Tokenizer
 from heed.translation import not_finite
 
@@ -45,7 +46,7 @@ def write_ctranslate2(
         ConfigError: CTranslate2 is not installed, or the model is not a Transformer.
         DecodeError: the weights are not finite; CTranslate2 might not notice.
     """
-    transformer = as_transformer(model, "CTranslate2")
+    transformer = as_exportable(model, "CTranslate2")
     if not all(weight.isfinite().all() for weight in model.parameters()):
         raise not_finite(weights)
     spec = _specification(transformer, tokenizer, decode)

@@ -23,9 +23,10 @@ from torch import Tensor
 from heed.config import DecodeConfig, ModelConfig
 from heed.durable import json_bytes, write_through
 from heed.errors import ConfigError
+from heed.export.exportable import as_exportable
 from heed.export.heads import pad_heads
 from heed.model.interface import SequenceModel
-from heed.model.transformer import Transformer, as_transformer
+from heed.model.transformer import Transformer
 from heed.text.tokenizer import Tokenizer
 from heed.vocabulary import Vocabulary
 
@@ -36,7 +37,7 @@ def write_huggingface(folder: Path, model: SequenceModel, tokenizer: Tokenizer, 
     Raises:
         ConfigError: Marian cannot represent this model.
     """
-    transformer = as_transformer(model, "Marian")
+    transformer = as_exportable(model, "Marian")
     check_marian_supports(model.config)
     weights = marian_weights(transformer)
     pieces, vocabulary = tokenizer.pieces(range(len(tokenizer))), tokenizer.vocabulary

@@ -6,6 +6,7 @@ and columns of weight matrices are left out until it fits, and the document says
 
 import json
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from heed.inside.inspection import Inspection
 from heed.inside.observe import KINDS
+from heed.model.embedding import SharedEmbedding
 
 LIMIT_BYTES = 5_000_000  # of a whole page, unless attention alone is larger
 _BASE64 = 4 / 3
@@ -88,15 +90,24 @@ def document(inspection: Inspection, limit: int = LIMIT_BYTES) -> Document:
 def _add_ends(packing: _Packing, inspection: Inspection) -> None:
     """Add what enters the two stacks and what leaves them."""
     walk, model = inspection.walk, inspection.model
-    embedding = model.embedding.weight.detach().float().cpu().numpy()
-    ids = sorted(
-        {*inspection.source.ids, *inspection.target.ids, *inspection.top_ids[:, :_WORDS_TRACED].ravel().tolist()}
-    )
-    packing.add("embedding.ids", np.array(ids), "int32")
-    packing.add("embedding.rows", embedding[ids], "float16")
+    outputs = {*inspection.target.ids, *inspection.top_ids[:, :_WORDS_TRACED].ravel().tolist()}
+    if model.vocabulary.is_shared:
+        outputs.update(inspection.source.ids)
+    else:
+        _add_embedding(packing, "source_embedding", model.source_embedding, inspection.source.ids)
+    _add_embedding(packing, "embedding", model.embedding, outputs)
+    if "decoder.next_word" in walk:
+        packing.add("walk.decoder.next_word", walk["decoder.next_word"], "float16")
     for stack in ("encoder", "decoder"):
         packing.add(f"walk.{stack}.positions", walk[f"{stack}.positions"], "float16")
         packing.add(f"walk.{stack}.out", walk[f"{stack}.out"], "float16")
+
+
+def _add_embedding(packing: _Packing, name: str, embedding: SharedEmbedding, used: Iterable[int]) -> None:
+    """Add the rows of an embedding matrix that are used, and their ids."""
+    ids = sorted(set(used))
+    packing.add(f"{name}.ids", np.array(ids), "int32")
+    packing.add(f"{name}.rows", _numpy(embedding.weight)[ids], "float16")
 
 
 def _stored(inspection: Inspection, stack: str, layer: int) -> dict[str, NDArray[Any]]:

@@ -21,6 +21,9 @@ from heed.inside.walk import Arrays, attention_of, record
 from heed.inside.words import Side, side_of
 from heed.model.transformer import Transformer
 from heed.options import SearchOptions
+from heed.parser import constraint_of, sentences_of
+from heed.parsing.tokenizer import TreeTokenizer, sentence_text
+from heed.parsing.trees import parse_tree
 from heed.text.normalize import SPACE_MARK, normalize
 from heed.translation import Translation, checked
 
@@ -171,7 +174,7 @@ def inspect_text(
     name: str = "the model",
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Inspection:
-    """Translate a text, and record and measure all there is to see of it.
+    """Translate or parse a text, and record and measure all there is to see of it.
 
     `progress` is called with how many sentences have been computed and how many there are: one for each head that is
     switched off, each source word that is left out, and each pair of the sample.
@@ -179,10 +182,12 @@ def inspect_text(
     Raises:
         DecodeError: a blank text, one longer than the model's limit, or a model without heads.
     """
-    model = _one_transformer(engine)
-    (source,) = engine.tokenizer.encode_ids([text])
+    model, tokenizer = _one_transformer(engine), engine.tokenizer
     if not normalize(text):
         raise DecodeError("the text is blank; give a sentence to inspect")
+    sentence = sentences_of(tokenizer, [text])[0] if isinstance(tokenizer, TreeTokenizer) else None
+    text = normalize(text) if sentence is None else sentence_text(sentence.words)
+    (source,) = tokenizer.encode_ids([text])
     if len(source) > engine.limit:
         raise DecodeError(
             f"the text has {len(source):,} pieces, the model's limit is {engine.limit:,} (model.max_length); "
@@ -195,9 +200,17 @@ def inspect_text(
             trace=True,
         )
     )
-    (translation,) = engine.translate([normalize(text)], [0], options, lambda done: None)
+    symbols: frozenset[str] = frozenset()
+    instead: list[int] = []
+    if isinstance(tokenizer, TreeTokenizer) and sentence is not None:
+        constraint = constraint_of(engine, tokenizer, [text], {0: len(sentence.words)})
+        (translation,) = engine.translate([text], [0], replace(options, constraint=constraint), lambda done: None)
+        translation = replace(translation, text=str(tokenizer.restore(translation.pieces, sentence.words)))
+        symbols, instead = tokenizer.symbols, tokenizer.ids([SPACE_MARK])  # the other words keep their numbers
+    else:
+        (translation,) = engine.translate([text], [0], options, lambda done: None)
     assert translation.trace is not None
-    target = engine.tokenizer.ids(translation.pieces)
+    target = tokenizer.ids(translation.pieces)
     n_layers: dict[Kind, int] = {
         "encoder": len(model.encoder),
         "decoder": len(model.decoder),
@@ -205,12 +218,12 @@ def inspect_text(
     }
     h = model.config.h
     walk = record(model, source, target)
-    sides = side_of(engine.tokenizer, source), side_of(engine.tokenizer, target)
+    sides = side_of(tokenizer, source), side_of(tokenizer, target, symbols)
     pairs = _pairs(engine, sample)
     tell = _Counter(progress, sum(n_layers.values()) * h + len(sides[0].words) - 1 + len(pairs))
     roles = None
     if pairs:
-        pieces = engine.tokenizer.pieces(range(len(engine.tokenizer)))
+        pieces = tokenizer.pieces(range(len(tokenizer)))
         stops = frozenset(i for i, piece in enumerate(pieces) if piece.lstrip(SPACE_MARK) in _STOPS)
         roles = measure_roles(model, Sample(pairs, sample_name), stops, n_layers, h, tell)
     return Inspection(
@@ -224,17 +237,21 @@ def inspect_text(
         walk=walk,
         beam=beam_tree(translation.trace, translation.pieces, translation.finished, options.beam, options.alpha),
         heads_off=switch_off_heads(model, source, target, n_layers, h, tell),
-        occlusion=leave_words_out(model, source, target, sides[0].words[:-1], tell),
+        occlusion=leave_words_out(model, source, target, sides[0].words[:-1], tell, instead),
         lens=lens(model, walk, sides[1].ids),
         roles=roles,
         top_ids=np.argsort(-walk["logits"], axis=-1, kind="stable")[:, :TOP_WORDS],
-        piece=lambda one: engine.tokenizer.pieces([one])[0],
+        piece=lambda one: tokenizer.pieces([one])[0],
     )
 
 
 def _pairs(engine: PyTorchEngine, sample: Sequence[tuple[str, str]]) -> list[tuple[list[int], list[int]]]:
-    """Return the pairs of a sample as ids: those that the model can read."""
-    sources, targets = (engine.tokenizer.encode_ids([pair[side] for pair in sample]) for side in (0, 1))
+    """Return the pairs of a sample as ids: those that the model can read. A parser's pairs are sentences and trees."""
+    tokenizer = engine.tokenizer
+    if isinstance(tokenizer, TreeTokenizer):
+        sources, targets = tokenizer.encode_pairs(parse_tree(tree) for _, tree in sample)
+    else:
+        sources, targets = (tokenizer.encode_ids([pair[side] for pair in sample]) for side in (0, 1))
     pairs = zip(sources, targets, strict=True)
     return [(a, b) for a, b in pairs if 0 < len(a) <= engine.limit and 0 < len(b) <= engine.limit]
 

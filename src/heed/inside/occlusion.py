@@ -27,12 +27,16 @@ def leave_words_out(
     target: Sequence[int],
     words: Sequence[Sequence[int]],
     on_done: Callable[[int], None],
+    instead: Sequence[int] = (),
 ) -> Occlusion:
-    """Score the translation once for each source word that is left out. `on_done` is told of each."""
+    """Score the translation once for each source word that is left out, or replaced by the tokens of `instead`.
+
+    `on_done` is told of each.
+    """
     whole_T = forced(model, [source], target, heads_gated({}))[0][0]
     rows = []
     for word in words:
-        shortened = [one for i, one in enumerate(source) if i not in word]
+        shortened = [*source[: word[0]], *instead, *source[word[-1] + 1 :]]
         rows.append(forced(model, [shortened], target, heads_gated({})))
         on_done(1)
     changes = np.stack([logprobs[0] for logprobs, _ in rows]) - whole_T

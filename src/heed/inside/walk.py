@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from heed.data.batch import batch_of_ids
 from heed.inside.observe import KINDS, Kind, Observed
 from heed.model.attention import attention
+from heed.model.follower import Follower
 from heed.model.transformer import Transformer
 
 Arrays = dict[str, NDArray[np.float32]]
@@ -48,6 +49,7 @@ def record(model: Transformer, source: Sequence[int], target: Sequence[int]) -> 
         encoder.0.ff.inner                                                  (S, d_ff)      after the ReLU
         encoder.0.ff.out  encoder.0.ff.y                                    (S, d_model)
         decoder.0.cross.q .k .v .weights .context .out .y                   as above; keys and values from the encoder
+        decoder.next_word                                                   (T, d_model)   of a decoder that follows
         logits                                                              (T, vocabulary)
     """
     model = private_copy(model).eval()
@@ -66,7 +68,8 @@ def record(model: Transformer, source: Sequence[int], target: Sequence[int]) -> 
 
         return hook
 
-    model.embedding.register_forward_hook(keep_of_stack("embedding"))
+    for embedding in {model.embedding, model.source_embedding}:
+        embedding.register_forward_hook(keep_of_stack("embedding"))
     model.source_positions.register_forward_hook(keep("encoder.positions"))
     model.target_positions.register_forward_hook(keep("decoder.positions"))
     model.dropout.register_forward_hook(keep_of_stack("x"))  # not in training: it passes its input on
@@ -90,6 +93,8 @@ def record(model: Transformer, source: Sequence[int], target: Sequence[int]) -> 
     encoded = model.encode(Observed(batch.src_BS, batch.pad, around))
     stack = "decoder"
     hidden_BTD = model.decode(Observed(batch.tgt_in_BT, batch.pad, around), encoded)
+    if isinstance(model, Follower):
+        found["decoder.next_word"] = found["decoder.x"] - found["decoder.embedding"] - found["decoder.positions"]
     found["logits"] = model.embedding.logits(hidden_BTD)
     return {name: _array(tensor) for name, tensor in found.items()}
 

@@ -1,6 +1,6 @@
 """Pieces grouped into words, with the characters of the text that each piece covers."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,20 +39,21 @@ class Side:
         return [START, *self.labels[:-1]]
 
 
-def side_of(tokenizer: Tokenizer, ids: Sequence[int]) -> Side:
-    """Describe a sentence given as ids without the end token.
+def side_of(tokenizer: Tokenizer, ids: Sequence[int], lone: Set[str] = frozenset()) -> Side:
+    """Describe a sentence given as ids without the end token. Pieces in `lone` are words of their own.
 
     The text is what the pieces spell, byte by byte: a model need not spell a word as the tokenizer would, nor in bytes
     that make a character. A byte that is part of a character has that character's offsets.
     """
     pieces = tokenizer.pieces(ids)
-    parts = [spelt(piece) for piece in pieces]
+    marked = [SPACE_MARK + piece if piece in lone else piece for piece in pieces]
+    parts = [spelt(piece) for piece in marked]
     text, ends = decoded(parts)
     offsets = []
     for number, (begin, end) in enumerate(ends):
         is_space = begin < end and text[begin] == " " and parts[number] != b" "
         offsets.append((begin + is_space, end))
-    grouped = words(pieces, text, ends)
+    grouped = words(marked, text, ends)
     word_labels = [decoded([parts[i] for i in word])[0].strip(" ") for word in grouped]
     return Side(
         text,

@@ -1,11 +1,12 @@
 """Build the model that a config describes: the only place that knows every kind."""
 
 from heed.config import ModelConfig
+from heed.model.follower import Follower
 from heed.model.interface import SequenceModel
 from heed.model.transformer import Transformer
 from heed.vocabulary import Vocabulary
 
-KINDS: dict[str, type[SequenceModel]] = {"transformer": Transformer}
+KINDS: dict[str, type[SequenceModel]] = {"transformer": Transformer, "follower": Follower}
 
 
 def model_class(config: ModelConfig) -> type[SequenceModel]:

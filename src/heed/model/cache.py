@@ -185,6 +185,10 @@ class NextTokens:
     def n_positions(self) -> int:
         return self.state.position
 
+    @property
+    def sentence(self) -> Tensor:
+        return torch.arange(self.ids.size(0), device=self.ids.device).unsqueeze(1)
+
     def attend_self(self, layer: int, causal: bool, captured: list[Tensor] | None) -> Attend:
         mask_BWM = self.state.mask_BWM
         mask_B1WM = None if mask_BWM is None else mask_BWM.unsqueeze(1)

@@ -5,7 +5,7 @@ the decoder module by module. Any other model is searched by its PyTorch code.
 """
 
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import torch
@@ -19,6 +19,7 @@ from heed.model.cache import DecoderState
 from heed.model.dropout import Dropout
 from heed.model.embedding import SharedEmbedding
 from heed.model.feedforward import FeedForward
+from heed.model.follower import Follower, FollowerState
 from heed.model.int8 import Int8Embedding, Int8Linear
 from heed.model.interface import Searchable, SequenceModel
 from heed.model.layers import DecoderLayer, Residual
@@ -38,7 +39,7 @@ _CONFIG: dict[str, Any] = {
     "norm": ("post", "pre"),
     "positions": ("sinusoidal", "learned"),
     "max_length": ...,
-    "kind": ("transformer",),
+    "kind": ("transformer", "follower"),
 }
 
 # Every class of module that the decoder may have, with the names of its parts. A module of another class, or with
@@ -67,8 +68,9 @@ _MODULES: dict[type[nn.Module], set[str]] = {
 
 def reason_not_compiled(model: nn.Module) -> str | None:
     """Return why C cannot decode with this model; None: it can."""
-    if type(model) is not Transformer:
+    if type(model) not in (Transformer, Follower):
         return f"it is a {type(model).__name__}, not a Transformer"
+    assert isinstance(model, Transformer)
     for field in fields(model.config):
         value, implemented = getattr(model.config, field.name), _CONFIG.get(field.name, ())
         if implemented is not ... and value not in implemented:
@@ -166,11 +168,32 @@ class CompiledTransformer(Searchable):
         return self._model.start(src_BS)
 
     def step(self, ids_BW: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
+        return self._decoded(F.embedding(ids_BW, self._embedded_VD), state)
+
+    def _decoded(self, embedded_BWD: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         position, n_slots = state.position, state.cache.n_slots
-        state = state.extended(ids_BW.size(1))
-        x_BWD = F.embedding(ids_BW, self._embedded_VD) + self._model.target_positions.table(position + 1)[position]
+        state = state.extended(embedded_BWD.size(1))
+        x_BWD = embedded_BWD + self._model.target_positions.table(position + 1)[position]
         layers = [(*target, *source) for target, source in zip(state.cache.layers, state.source.layers, strict=True)]
         return self._decoder(x_BWD, layers, n_slots, state.mask_BWM, state.source.mask_B1S), state
+
+
+class CompiledFollower(CompiledTransformer):
+    """A Follower whose decoder runs in C."""
+
+    def step(  # type: ignore[override]
+        self, ids_BW: Tensor, state: FollowerState
+    ) -> tuple[Tensor, FollowerState]:
+        assert isinstance(self._model, Follower)
+        state = state.after(ids_BW, self._model.writes_word_V)
+        embedded_BWD = F.embedding(ids_BW, self._embedded_VD) + state.next_words()
+        logits_BWV, decoder = self._decoded(embedded_BWD, state.decoder)
+        return logits_BWV, replace(state, decoder=decoder)
+
+
+def compiled(model: SequenceModel) -> CompiledTransformer:
+    """Return the model with its decoder in C; `reason_not_compiled` has returned None."""
+    return CompiledFollower(model) if isinstance(model, Follower) else CompiledTransformer(model)
 
 
 def _layer_weights(layer: DecoderLayer) -> DecoderLayerWeights:

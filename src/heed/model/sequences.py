@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import Protocol
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from heed.kernels.varlen import SequenceLengths, varlen_attention
@@ -32,6 +33,10 @@ class Sequences(Protocol):
     def n_positions(self) -> int:
         """The length of the longest sentence."""
 
+    @property
+    def sentence(self) -> Tensor:
+        """The index of each position's sentence, in a shape that broadcasts to that of `ids`."""
+
     def attend_self(self, layer: int, causal: bool, captured: list[Tensor] | None) -> Attend:
         """Return how positions attend to each other in this layer; `causal`: to no later one (section 3.2.3)."""
 
@@ -49,6 +54,25 @@ class Encoded:
     keys_values: list[tuple[Tensor, Tensor]]  # k_BHSK, v_BHSC of padded sentences; k_HMK, v_HMC of packed ones
     mask_B11S: Tensor | None = None  # of padded sentences: the positions that may be attended to; None: all
     lengths_B: Tensor | None = None  # of packed sentences
+    words: "SourceWords | None" = None  # for a decoder that follows the source word by word
+
+
+@dataclass(frozen=True)
+class SourceWords:
+    """A vector for each word of the source sentences, and one for the end of each."""
+
+    vectors_ND: Tensor  # sentence after sentence
+    first_B: Tensor  # the row of each sentence's first word
+    end_B: Tensor  # the row of each sentence's end
+
+    def select(self, sentences_B: Tensor) -> "SourceWords":
+        """Return the words of these sentences."""
+        return SourceWords(self.vectors_ND, self.first_B[sentences_B], self.end_B[sentences_B])
+
+    def after(self, n_words: Tensor, sentence: Tensor) -> Tensor:
+        """Return the vector of the next word of a sentence of which so many words are done; at its end, that of it."""
+        rows = torch.minimum(self.first_B[sentence] + n_words, self.end_B[sentence])
+        return F.embedding(rows, self.vectors_ND)
 
 
 @dataclass(frozen=True)
@@ -65,6 +89,10 @@ class Padded:
     @property
     def n_positions(self) -> int:
         return self.ids.size(1)
+
+    @property
+    def sentence(self) -> Tensor:
+        return torch.arange(self.ids.size(0), device=self.ids.device).unsqueeze(1)
 
     @cached_property
     def not_padding(self) -> Tensor | None:
@@ -106,6 +134,10 @@ class Packed:
     @cached_property
     def n_positions(self) -> int:
         return int(self.lengths_B.amax()) if len(self.lengths_B) else 0
+
+    @property
+    def sentence(self) -> Tensor:
+        return torch.arange(len(self.lengths_B), device=self.ids.device).repeat_interleave(self.lengths_B)
 
     @cached_property
     def _own_lengths(self) -> dict[bool, SequenceLengths]:

@@ -91,7 +91,10 @@ class Transformer(SequenceModel):
         for number, layer in enumerate(self.encoder):
             attend = src.attend_self(number, causal=False, captured=weights)
             x = layer(x, attend, layer_seeds(seeds, 1 + number))
-        x = self.encoder_norm(x)
+        return self._encoded(src, self.encoder_norm(x))
+
+    def _encoded(self, src: Padded | Packed, x: Tensor) -> Encoded:
+        """Return the encoder's hidden vectors as the decoder takes them."""
         decoder = cast("list[DecoderLayer]", self.decoder)
         return src.encoded([layer.cross_attention.keys_values(x) for layer in decoder])
 
@@ -104,7 +107,7 @@ class Transformer(SequenceModel):
     ) -> Tensor:
         """Run the decoder, and return a hidden vector for each target position, which predicts the next token."""
         seeds = tgt.seeds(seed_B, "target") if self.training else None
-        x = self.embedding(tgt.ids) + self.target_positions(tgt.position, tgt.n_positions)
+        x = self._embedded(tgt, encoded) + self.target_positions(tgt.position, tgt.n_positions)
         x = self.dropout(x, seeds)
         weights, cross_weights = (None, None) if captured is None else (captured.decoder, captured.cross)
         attend_encoder = tgt.attend_to(encoded, cross_weights)
@@ -113,6 +116,11 @@ class Transformer(SequenceModel):
             x = layer(x, attend, encoded.keys_values[number], attend_encoder, layer_seeds(seeds, 1 + number))
         hidden: Tensor = self.decoder_norm(x)
         return hidden
+
+    def _embedded(self, tgt: Sequences, encoded: Encoded) -> Tensor:
+        """Return the decoder's input without positions."""
+        x: Tensor = self.embedding(tgt.ids)
+        return x
 
     def forward(self, src_BS: Tensor, tgt_in_BT: Tensor, captured: AttentionWeights | None = None) -> Tensor:
         """Return logits_BTV of a whole batch. `tgt_in` is the target shifted right, beginning with the start token."""

@@ -149,11 +149,17 @@ def read_treebank(path: str | Path) -> Iterator[Tree]:
     Raises:
         DataError: as `read_trees`, or nothing is left of a tree without its traces.
     """
+    for _, tree in located_treebank(path):
+        yield tree
+
+
+def located_treebank(path: str | Path) -> Iterator[tuple[int, Tree]]:
+    """Yield the trees as `read_treebank` does, each with the number of the line it begins in."""
     for line, tree in located_trees(read_lines(path), _name(path)):
         clean = cleaned(tree)
         if clean is None:
             raise DataError(f"{_name(path)}, line {line}: a tree that holds traces ({TRACE}) only; remove it")
-        yield clean
+        yield line, clean
 
 
 @dataclass(slots=True)

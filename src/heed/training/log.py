@@ -233,13 +233,14 @@ class Log:
     ) -> None:
         """Report the end of a training, and how to translate with the model."""
         scores = f" (validation {by.label} {by.shown(best[by.key])})" if by.key in best else ""
-        advice = f"heed translate --model {path} < input.txt > output.txt"
+        what, verb = ("trees", "parse") if by.key == "f1" else ("translations", "translate")
+        advice = f"heed {verb} --model {path} < input.txt > output.txt"
         if best.get("perplexity", 0) > vocabulary:
             advice = "see docs/learning.md: this model is worse than guessing"
         self.event(
             "end",
             f"done after {counted(step, 'step')}; "
-            f"translations will use {best.get('checkpoint', 'the last step')}{scores}\n"
+            f"{what} will use {best.get('checkpoint', 'the last step')}{scores}\n"
             f"next: {advice}",
             step=step,
             reason=reason,

@@ -28,6 +28,7 @@ from heed.evaluate import criterion
 from heed.kernels.library import library
 from heed.lock import FolderLock
 from heed.model.interface import SequenceModel
+from heed.parsing.tokenizer import TreeTokenizer
 from heed.run import RunFolder
 from heed.settings import build_config, read_run_config
 from heed.training import setup
@@ -44,6 +45,7 @@ from heed.training.step import StepResult, train_step
 from heed.training.stop import Interrupted, StopRequest
 from heed.training.tensorboard import check_tensorboard
 from heed.training.validate import Validation, validate
+from heed.training.validate_trees import validate_trees
 from heed.training.workers import Workers, all_workers, is_restart
 
 
@@ -323,15 +325,11 @@ class _Training:
     def _validate(self, model: SequenceModel, name: str) -> Validation:
         self.log.validating()
         began = time.monotonic()
-        found = validate(
-            model,
-            self.run.tokenizer,
-            self.valid,
-            self.config.decode,
-            self.criterion,
-            self.workers,
-            lambda: self.stop.asked,
-        )
+        tokenizer, decode, stop_asked = self.run.tokenizer, self.config.decode, lambda: self.stop.asked
+        if isinstance(tokenizer, TreeTokenizer):
+            found = validate_trees(model, tokenizer, self.valid, decode, self.workers, stop_asked)
+        else:
+            found = validate(model, tokenizer, self.valid, decode, self.criterion, self.workers, stop_asked)
         seconds = time.monotonic() - began
         self.log.pause(seconds)
         self.log.validated(found, self.progress.step, name, seconds)
@@ -410,11 +408,13 @@ class _Training:
         return ", ".join(self.store.part_names)
 
     def _fits(self, pair: tuple[str, str]) -> bool:
-        return all(len(ids) <= self.config.model.max_length for ids in self.run.tokenizer.encode_ids(pair))
+        sides = self.run.tokenizer.encode_ids(pair[: 1 if self.config.text.trees != "none" else 2])
+        return all(len(ids) <= self.config.model.max_length for ids in sides)
 
 
 def _valid_names(config: Config) -> str:
-    given = [path for path in (config.data.valid_source, config.data.valid_target) if path]
+    data = config.data
+    given = [path for path in (data.valid_trees, data.valid_source, data.valid_target) if path]
     return " and ".join(given) or "data.valid_source (empty)"
 
 

@@ -16,10 +16,12 @@ from heed.config import Config
 from heed.data.corpus import ParallelText, evenly_spaced_lines
 from heed.data.prepare import prepare
 from heed.data.store import PairStore
+from heed.data.trees import prepare_trees, read_located
 from heed.durable import checksum, new_locked_folder
 from heed.errors import CheckpointError, ConfigError, DataError
 from heed.evaluate.criterion import criterion, mean_words
 from heed.lock import FolderLock
+from heed.parsing.tokenizer import TreeTokenizer, linearisation, load_tokenizer, sentence_text
 from heed.run import INITIAL, RunFolder
 from heed.settings import build_config
 from heed.text.normalize import SPACE_MARK
@@ -40,7 +42,11 @@ def create_run(config: Config, out: Path, workers: Workers, say: Callable[[str],
     """
     RunFolder.refuse_existing(out)
     initial = _initial_run(config)
-    if config.data.prepared:
+    tokenizer: Tokenizer
+    if config.data.train_trees:
+        read_validation(config)
+        tokenizer = _tree_vocabulary(config, say) if initial is None else initial.tokenizer
+    elif config.data.prepared:
         PairStore.open(Path(config.data.prepared))
         tokenizer = Tokenizer.load(Path(config.data.prepared) / "tokenizer.model")
         if initial is not None and initial.tokenizer.model != tokenizer.model:
@@ -111,6 +117,8 @@ def _initial_run(config: Config) -> RunFolder | None:
 
 def few_pairs(preset: str, n_pairs: int) -> str:
     """Return advice if there are too few pairs for the preset; "" if there are enough."""
+    if preset in ("parsing", "parsing-paper"):
+        return f"only {counted(n_pairs, 'tree')}: a parser needs tens of thousands" if n_pairs < 5_000 else ""
     if n_pairs < 10_000:
         return (
             f"only {counted(n_pairs, 'pair')}: the model will memorise them and learn little else.\n"
@@ -126,6 +134,11 @@ def few_pairs(preset: str, n_pairs: int) -> str:
 def ensure_corpus(run: RunFolder) -> None:
     """Encode the run's text unless that is done. Changed text is noticed: checkpoints hold its checksum."""
     if run.data_path.exists() or run.config.data.prepared:
+        return
+    if isinstance(run.tokenizer, TreeTokenizer):
+        path = run.config.data.train_trees
+        with counting(len(read_located(path)), "encoding") as progress:
+            prepare_trees(path, run.tokenizer, run.data_path, progress)
         return
     texts = training_texts(run.config)
     with counting(sum(text.count() for text in texts), "encoding") as progress:
@@ -161,7 +174,10 @@ def open_corpus(run: RunFolder) -> PairStore:
 
 
 def read_validation(config: Config) -> Pairs:
-    """Read the validation pairs, without those that have a blank side."""
+    """Read the validation pairs, without those that have a blank side; of a parser, sentences and their trees."""
+    if config.data.valid_trees:
+        trees = [tree for _, tree in read_located(config.data.valid_trees)]
+        return [(sentence_text(tree.words()), str(tree)) for tree in trees]
     if not config.data.valid_source:
         return []
     text = ParallelText(config.data.valid_source, config.data.valid_target)
@@ -186,7 +202,7 @@ def _with_metric(config: Config, pairs: Pairs, say: Callable[[str], None]) -> Co
 
 def missing_validation(config: Config) -> str:
     """Say which validation file is missing; "" if none is."""
-    for key in ("valid_source", "valid_target"):
+    for key in ("valid_source", "valid_target", "valid_trees"):
         path = getattr(config.data, key)
         if path and not Path(path).exists():
             return f"data.{key} = {path!r}: no such file here"
@@ -206,6 +222,16 @@ def read_run_validation(run: RunFolder) -> Pairs:
             f'started in. If the file has moved, correct its path in {where} and delete the "checksum" line there'
         )
     return read_validation(run.config)
+
+
+def _tree_vocabulary(config: Config, say: Callable[[str], None]) -> Tokenizer:
+    if config.text.tokenizer:
+        return load_tokenizer(Path(config.text.tokenizer), config.text)
+    trees = [tree for _, tree in read_located(config.data.train_trees)]
+    say(f"learning a vocabulary of {config.text.vocab_size:,} from {counted(len(trees), 'tree')} ...")
+    tokenizer = TreeTokenizer.learn_trees(trees, linearisation(config.text), config.text)
+    say(f"{len(tokenizer.labels)} labels, {len(tokenizer.tags)} tags")
+    return tokenizer
 
 
 def _vocabulary(config: Config, texts: list[ParallelText], n_pairs: int, say: Callable[[str], None]) -> Tokenizer:

@@ -1,7 +1,7 @@
 """Validate a model: compute its unsmoothed perplexity, and the scores of its translations of held-out text."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from heed.config import DecodeConfig
@@ -88,15 +88,22 @@ def validate(
     translations = [shares[i % workers.size][i // workers.size] for i in range(len(pairs))]
     if not math.isfinite(total):  # translations of a broken model must not score
         translations = [""] * len(pairs)
-    mean = -total / n_total  # may be NaN
     references = [target for _, target in pairs]
-    scores = {"perplexity": math.exp(mean) if mean < _MAX_LOG_PERPLEXITY else math.inf}
+    scores = {"perplexity": perplexity_of(total, n_total)}
     for criterion in (BLEU, by):
         if criterion.metric is not None and criterion.key not in scores:
             scores[criterion.key] = score(criterion.metric, translations, references, resamples=0).value
-    every = max(1, len(pairs) // 3)
-    samples = tuple(
-        Sample(*pair, translation) for pair, translation in list(zip(pairs, translations, strict=True))[::every][:3]
-    )
     signs = signs_of_collapse(scores["perplexity"], len(tokenizer), references, translations)
-    return Validation(scores, samples, tuple(signs))
+    return Validation(scores, samples_of(pairs, translations), tuple(signs))
+
+
+def perplexity_of(log_probability: float, n_tokens: float) -> float:
+    """Return the perplexity per token, given the log-probability of all tokens."""
+    mean = -log_probability / n_tokens if n_tokens else math.inf  # may be NaN
+    return math.exp(mean) if mean < _MAX_LOG_PERPLEXITY else math.inf
+
+
+def samples_of(pairs: Sequence[tuple[str, str]], outputs: Sequence[str]) -> tuple[Sample, ...]:
+    """Return three validation pairs with what the model makes of them, evenly spaced."""
+    every = max(1, len(pairs) // 3)
+    return tuple(Sample(*pair, output) for pair, output in list(zip(pairs, outputs, strict=True))[::every][:3])

@@ -160,9 +160,14 @@ function beginning(walk, stack, add) {
   const labels = stack === "encoder" ? it.source.labels : it.target.input_labels;
   const ids = stack === "encoder" ? it.source.ids : [0, ...it.target.ids.slice(0, -1)];
   const group = `${STACK[stack]}: text to vectors`;
-  const rows = it.array("embedding.ids");
-  const table = it.array("embedding.rows");
+  const matrixName = stack === "encoder" && it.has("source_embedding.ids") ? "source_embedding" : "embedding";
+  const rows = it.array(`${matrixName}.ids`);
+  const table = it.array(`${matrixName}.rows`);
   const place = new Map(Array.from(rows.data, (id, i) => [id, i]));
+  const sharing = it.has("source_embedding.ids")
+    ? "Source and target have a matrix each; that of the target serves the softmax, too."
+    : "The same matrix serves source, target and, at the very end, the softmax.";
+  const nextWord = stack === "decoder" && it.has("walk.decoder.next_word") ? it.array("walk.decoder.next_word") : null;
   const embedding = (i, j) => (ids[i] === 0 ? 0 : table.at(place.get(ids[i]), j));
   const scale = Math.sqrt(d);
   const positions = it.array(`walk.${stack}.positions`);
@@ -191,7 +196,7 @@ function beginning(walk, stack, add) {
     "embedding × √d_model",
     "§3.4",
     "x = E[id] · √d_model",
-    `Every piece has a row of ${d} learnt numbers in the embedding matrix E; it is multiplied by √${d} = ${four(scale)}. The same matrix serves source, target and, at the very end, the softmax.`,
+    `Every piece has a row of ${d} learnt numbers in the embedding matrix E; it is multiplied by √${d} = ${four(scale)}. ${sharing}`,
     () => ({
       matrices: [
         new Matrix("E[id]", labels, d, embedding),
@@ -236,6 +241,29 @@ function beginning(walk, stack, add) {
       },
     }),
   );
+  if (nextWord) {
+    const before = (i, j) => embedding(i, j) * scale + positions.at(i, j);
+    add(
+      `${stack}.next_word`,
+      group,
+      "+ the next source word",
+      "",
+      "x = E[id] · √d_model + PE + W · encoder output of the next word",
+      "How many words the output has so far says which source word is next. The encoder's vector of that word, times a learnt matrix, is added, so the decoder need not find it by attention.",
+      () => ({
+        matrices: [
+          new Matrix("x + PE", labels, d, before, { from: `${stack}.positions` }),
+          matrix("next word", labels, nextWord),
+          new Matrix("x", labels, d, (i, j) => before(i, j) + nextWord.at(i, j)),
+        ],
+        result: 2,
+        explain: (i, j) => ({
+          uses: [{ cell: [i, j] }, { cell: [i, j] }],
+          sum: addition(`x[${i + 1}, ${j + 1}]`, [before(i, j), nextWord.at(i, j)]),
+        }),
+      }),
+    );
+  }
 }
 
 // --- attention -----------------------------------------------------------------------------------------------------
