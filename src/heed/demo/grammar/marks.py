@@ -57,7 +57,7 @@ _UNMARKED_WORD = re.compile("(?:(?<= )|^)[^ ,\ue000-\uf8ff]+(?=,*(?: |$))")
 class Node:
     """A part of a tree. Its number is 0 unless the tree is being aligned."""
 
-    __slots__ = ()
+    __slots__ = ("number",)
     number: int
 
     def say(self, text: str, *roles: Role) -> str:

@@ -30,7 +30,7 @@ STATEMENT, QUESTION, COMMAND = range(3)
 class NounPhrase(Node):
     """A noun with its modifiers; `owner` is a genitive ("the man's dog"), which replaces the determiner."""
 
-    __slots__ = ("adjectives", "determiner", "noun", "number", "owner", "person", "plural", "relative", "slot")
+    __slots__ = ("adjectives", "determiner", "noun", "owner", "person", "plural", "relative", "slot")
 
     def __init__(
         self,
