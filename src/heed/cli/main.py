@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import heed
 from heed.cli import (
+    align,
     bench,
     check_resume,
     data,
@@ -46,6 +47,7 @@ COMMANDS = {
     "evaluate": evaluate,
     "score": score,
     "inspect": inspect,
+    "align": align,
     "export": export,
     "runs": runs,
     "plot": plot,
@@ -58,7 +60,7 @@ GROUPS = {
     "first steps": ["demo", "train", "translate"],
     "preparing and training": ["data", "doctor", "split", "prepare", "distil", "runs", "plot", "check-resume"],
     "measuring": ["evaluate", "score", "bench"],
-    "looking inside": ["inspect"],
+    "looking inside": ["inspect", "align"],
     "other": ["export"],
 }
 

@@ -82,7 +82,7 @@ class Aligner:
         for i, weights_NTS in zip(todo, weights, strict=True):
             one = found[i]
             assert one
-            source_words, target_words = (word_numbers(self._tokenizer.pieces(ids)) for ids in pairs[i])
+            source_words, target_words = (words_of(self._tokenizer.pieces(ids)) for ids in pairs[i])
             one.links.extend(_links(_rows(weights_NTS.mean(0), self.choice.reads), source_words, target_words))
         return found
 
@@ -181,11 +181,19 @@ def _batches(order: Sequence[int], pairs: Sequence[Pair]) -> Iterator[list[int]]
         yield rows
 
 
-def word_numbers(pieces: Sequence[str]) -> NDArray[np.int64]:
-    """Return the number of each piece's word: a word begins with a space."""
+def words_of(pieces: Sequence[str]) -> Floats:
+    """Return which pieces stand for each word, as words × pieces of ones and zeros. A word begins with a space.
+
+    Punctuation that adjoins a word does not stand for it: a full stop attends to the other full stop, wherever that is.
+    """
     begins = np.array([piece.startswith(SPACE_MARK) for piece in pieces])
     begins[:1] = True
-    return begins.cumsum() - 1
+    of_word = begins.cumsum() - 1
+    members = (np.arange(of_word[-1] + 1)[:, None] == of_word).astype(np.float32)
+    has_letter = np.array([any(map(str.isalnum, piece)) for piece in pieces])
+    lettered = members * has_letter
+    chosen: Floats = np.where(lettered.any(1, keepdims=True), lettered, members)
+    return chosen
 
 
 def _rows(weights_TS: Floats, reads: bool) -> Floats:
@@ -193,14 +201,10 @@ def _rows(weights_TS: Floats, reads: bool) -> Floats:
     return weights_TS[1:, :-1] if reads else weights_TS[:-1, :-1]
 
 
-def _links(weights_TS: Floats, source: NDArray[np.int64], target: NDArray[np.int64]) -> list[tuple[int, int, float]]:
-    """Link each target word with the source word that its tokens attend to most: the mean over them, the sum over
-    the source word's tokens."""
-    n_source, n_target = source[-1] + 1, target[-1] + 1
-    by_source = np.zeros((len(target), n_source), np.float32)
-    np.add.at(by_source.T, source, weights_TS.T)
-    by_word = np.zeros((n_target, n_source), np.float32)
-    np.add.at(by_word, target, by_source)
-    by_word /= np.bincount(target)[:, None]
-    best = by_word.argmax(1)
-    return [(int(s), t, float(by_word[t, s])) for t, s in enumerate(best)]
+def _links(weights_TS: Floats, source_words: Floats, target_words: Floats) -> list[tuple[int, int, float]]:
+    """Link each target word with the source word that it attends to most.
+
+    That is the mean over the target word's tokens of the sum over the source word's.
+    """
+    by_word = target_words @ weights_TS @ source_words.T / target_words.sum(1, keepdims=True)
+    return [(int(s), t, float(by_word[t, s])) for t, s in enumerate(by_word.argmax(1))]
