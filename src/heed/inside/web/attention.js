@@ -258,7 +258,10 @@ function lines(it, kind, layer, heads) {
     const y = (i) => (i + 0.5) * LINE_HEIGHT;
     const least = chosen ? LEAST_DRAWN : strongest;
     const nDrawn = weights.reduce((sum, { data }) => sum + data.reduce((count, w) => count + (w >= least), 0), 0);
-    const thin = nDrawn > MANY_LINES ? 1 / scale : 1.6;
+    const areMany = nDrawn > MANY_LINES && !chosen;
+    const thin = areMany ? 1 / scale : 1.6;
+    // Thin lines would be pale.
+    const opacity = (weight) => weight ** (areMany ? 0.8 : 1) / weights.length ** (areMany ? 0.25 : 0.5);
     weights.forEach(({ data }, k) => {
       context.strokeStyle = heads.length > 1 ? headColour(heads[k]) : style.getPropertyValue("--line");
       const shift = weights.length > 1 ? ((k + 0.5) / weights.length - 0.5) * 8 : 0;
@@ -267,7 +270,7 @@ function lines(it, kind, layer, heads) {
         for (let j = 0; j < m; j++) {
           const weight = data[i * m + j];
           if (weight < least || (chosen?.side === "column" && chosen.i !== j)) continue;
-          context.globalAlpha = Math.min(1, weight / (chosen ? 1 : Math.sqrt(weights.length)));
+          context.globalAlpha = Math.min(1, chosen ? weight : opacity(weight));
           context.lineWidth = chosen ? 1 + 3 * weight : thin;
           context.beginPath();
           context.moveTo(0, y(i) + shift);
