@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow test-export check docs format lint types clean
+.PHONY: help setup demo test test-slow test-export check docs gallery format lint types clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,6 +40,10 @@ $(VENV)/.transformers: $(READY)
 
 docs: $(READY)  ## Regenerate the pages made from code
 	$(BIN)/python docs/generate.py
+
+gallery: $(READY)  ## Write gallery/index.html: pages of `heed inspect`, with the demo's model
+	@test -d runs/demo || $(BIN)/heed demo
+	$(BIN)/python docs/gallery.py
 
 format: $(READY)  ## Format the code
 	$(BIN)/ruff format src tests bench docs examples

@@ -101,7 +101,7 @@ def test_a_bad_glossary_is_refused_before_anything_is_translated(
             "--sample draws at random and cannot force the terms of --glossary",
         ),
         (["--glossary", "terms.tsv", "--prefixes", "in.txt"], 2, "--prefixes cannot be combined with --glossary"),
-        (["--glossary", "terms.tsv", "--output", "terms.tsv"], 2, "--output terms.tsv would overwrite an input file"),
+        (["--glossary", "terms.tsv", "--output", "terms.tsv"], 2, "terms.tsv would overwrite an input file"),
         (["--glossary", "terms.tsv", "--engine", "ctranslate2"], 2, "it does not support glossaries; use engine torch"),
     ],
 )

@@ -292,13 +292,52 @@ def test_a_cell_that_is_pointed_at_lights_its_row_and_column(
         ("What goes from the encoder to the decoder?", "that is all that goes from the encoder to the decoder"),
         ("What is the decoder's output?", "a probability for every piece of the vocabulary"),
         ("Why the mask?", "would read the very word it must predict"),
-        ("What is each head looking at?", "weights that sum to 1"),
+        ("What is each head looking at?", "the darker the cell, the more it takes from there"),
     ],
 )
 def test_the_four_questions_are_answered(open_page: Open, one: Inspection, question: str, answer: str) -> None:
     tab = open_page(one, "view=walk")
     tab.click(f"text={question}")
     assert answer in tab.inner_text("main")
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_the_walk_says_what_a_head_looks_at(open_page: Open, one: Inspection, kind: str) -> None:
+    where = {"encoder": "encoder.self", "decoder": "decoder.self", "cross": "decoder.cross"}[kind]
+    tab = open_page(one, f"view=walk&stage={where}.softmax&wlayer=1&whead=1&i=2")
+    weights = one.attention[kind][1, 1, 2]
+    columns = one.target.input_labels if kind == "decoder" else one.source.labels
+    best = int(weights.argmax())
+    assert f"” looks at “{columns[best]}” {weights[best]:.2f}" in tab.inner_text(".provenance")
+    # The columns are named, and the one that is pointed at stands out.
+    assert tab.locator(".result .below .word").all_inner_texts() == columns
+    tab.focus(".result .cells")
+    tab.keyboard.press("ArrowRight")
+    assert tab.inner_text(".result .below .key") == columns[1]
+    assert "On 30 other sentences, this head " in tab.inner_text(".about")
+
+
+@pytest.mark.parametrize("overlay", ["", "0.1"])
+def test_lines_are_drawn_where_there_is_weight(open_page: Open, tokenizer: Tokenizer, overlay: str) -> None:
+    """Also when they are many, and thin: half-way, the picture is inked; at the heaviest line's ends, most of all."""
+    for text in ("the quick fox", "the quick brown fox jumps over the lazy dog " * 3):
+        inspected = small_translator(tokenizer).inspect(text)
+        tab = open_page(inspected, f"view=attention&kind=encoder&layer=0&merged=0&overlay={overlay}")
+        tab.wait_for_function("document.querySelector('.bipartite canvas').width > 0 && document.fonts.ready")
+        weights = inspected.attention["encoder"][0, : 2 if overlay else 1]
+        inked = tab.evaluate(
+            """() => {
+              const canvas = document.querySelector(".bipartite canvas");
+              const { data } = canvas.getContext("2d").getImageData(canvas.width - 1, 0, 1, canvas.height);
+              const n = document.querySelectorAll(".right .item").length;
+              const sums = new Array(n).fill(0);
+              for (let y = 0; y < canvas.height; y++) sums[Math.floor((y * n) / canvas.height)] += data[4 * y + 3];
+              return sums;
+            }"""
+        )
+        received = weights.mean(0).sum(0)
+        assert int(np.argmax(inked)) == int(received.argmax())
+        assert np.corrcoef(inked, received)[0, 1] > 0.8
 
 
 def test_the_mask_is_infinite_above_the_diagonal_only(open_page: Open, one: Inspection) -> None:

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from heed.inside import roles
+from heed.inside.model1 import Model1
 from heed.inside.roles import ROLES, Sample, measure_roles
 from heed.model.transformer import Transformer
 from heed.vocabulary import Vocabulary
@@ -21,12 +22,12 @@ LAYERS = {"encoder": 2, "decoder": 2, "cross": 2}
 
 
 def test_the_lexicon_finds_what_goes_with_what() -> None:
-    lexicon = roles._Lexicon(PAIRS)
+    model1 = Model1(PAIRS)
     for source, target in PAIRS[:10]:
         expected = np.zeros((7, 7), dtype=bool)
         expected[np.arange(6), np.arange(6)[::-1]] = True
         expected[6, 6] = True  # the ends
-        np.testing.assert_array_equal(lexicon.aligned(source, target), expected)
+        np.testing.assert_array_equal(roles._aligned(model1, source, target), expected)
 
 
 @pytest.mark.parametrize("role", ["previous", "same", "next", "end", "stop", "rare"])

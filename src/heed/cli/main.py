@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import heed
 from heed.cli import (
+    align,
     bench,
     check_resume,
     confidence,
@@ -53,6 +54,7 @@ COMMANDS = {
     "score": score,
     "confidence": confidence,
     "inspect": inspect,
+    "align": align,
     "export": export,
     "runs": runs,
     "plot": plot,
@@ -66,7 +68,7 @@ GROUPS = {
     "first steps": ["demo", "train", "translate", "models", "parse"],
     "preparing and training": ["data", "doctor", "split", "prepare", "distil", "runs", "plot", "check-resume"],
     "measuring": ["evaluate", "score", "confidence", "bench", "paper"],
-    "looking inside": ["inspect"],
+    "looking inside": ["inspect", "align"],
     "other": ["export"],
 }
 

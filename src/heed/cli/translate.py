@@ -228,7 +228,7 @@ def refuse_overwriting(output: str | Path | None, *inputs: str | None) -> None:
         except OSError:  # missing: reported when it is read
             continue
         if os.path.samestat(read, written):
-            raise ConfigError(f"--output {output} would overwrite an input file; name another file")
+            raise ConfigError(f"{output} would overwrite an input file; name another file")
 
 
 def count_input(path: str) -> int | None:

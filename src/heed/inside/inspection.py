@@ -182,7 +182,7 @@ def inspect_text(
     Raises:
         DecodeError: a blank text, one longer than the model's limit, or a model without heads.
     """
-    model, tokenizer = _one_transformer(engine), engine.tokenizer
+    model, tokenizer = one_transformer(engine), engine.tokenizer
     if not normalize(text):
         raise DecodeError("the text is blank; give a sentence to inspect")
     sentence = sentences_of(tokenizer, [text])[0] if isinstance(tokenizer, TreeTokenizer) else None
@@ -267,7 +267,12 @@ class _Counter:
         self._progress(self._done, self._total)
 
 
-def _one_transformer(engine: PyTorchEngine) -> Transformer:
+def one_transformer(engine: PyTorchEngine) -> Transformer:
+    """Return the model to look into.
+
+    Raises:
+        DecodeError: it has no heads, there are several, or it is in 8 bits.
+    """
     model = engine.models[0]
     if not isinstance(model, Transformer):
         raise DecodeError(

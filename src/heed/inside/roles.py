@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from heed.data.batch import batch_of_ids
+from heed.inside.model1 import Model1
 from heed.inside.observe import KINDS, Kind, Observed
 from heed.model.attention import attention
 from heed.model.transformer import Transformer
@@ -24,7 +25,6 @@ ROLES: dict[Kind, tuple[str, ...]] = {
 }
 NAMES_FROM_SHARE = 0.4  # a role names a head when it has at least this share of the positions
 _PAIRS_AT_ONCE = 16
-_EM_ROUNDS = 5
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def measure_roles(
     """
     vocabulary, pairs = model.vocabulary, sorted(sample.pairs, key=lambda pair: len(pair[0]))
     counts = np.bincount([one for pair in pairs for side in pair for one in side], minlength=vocabulary.size)
-    lexicon = _Lexicon(pairs)
+    model1 = Model1(pairs)
     hits = {kind: np.zeros((n_layers[kind], h, len(ROLES[kind]))) for kind in KINDS}
     chances = {kind: np.zeros(len(ROLES[kind])) for kind in KINDS}
     n_rows = dict.fromkeys(KINDS, 0)
@@ -82,7 +82,7 @@ def measure_roles(
                 "decoder": _positions(inputs, n_target, counts, stops, vocabulary),
                 "cross": {
                     **_tokens(src, n_target, counts, stops, vocabulary),
-                    "aligned": lexicon.aligned(source, target),
+                    "aligned": _aligned(model1, source, target),
                 },
             }
             for kind in KINDS:
@@ -150,37 +150,11 @@ def _tokens(
     }
 
 
-class _Lexicon:
-    """Which source token goes with which target token: IBM model 1 (Brown et al. 1993), learnt from the sample."""
-
-    def __init__(self, pairs: Sequence[tuple[list[int], list[int]]]) -> None:
-        """Learn t(target | source) by expectation maximisation."""
-        self._size = 1 + max((one for pair in pairs for side in pair for one in side), default=0)
-        keys, groups, at = [], [], 0
-        for source, target in pairs:
-            s, t = np.array(source, dtype=np.int64), np.array(target, dtype=np.int64)
-            keys.append((s[None, :] * self._size + t[:, None]).ravel())
-            groups.append(at + np.repeat(np.arange(len(t)), len(s)))
-            at += len(t)
-        all_keys = np.concatenate(keys) if keys else np.zeros(0, np.int64)
-        group = np.concatenate(groups) if groups else np.zeros(0, np.int64)
-        self._keys, entry = np.unique(all_keys, return_inverse=True)
-        source_of = self._keys // self._size
-        probability = np.ones(len(self._keys))
-        for _ in range(_EM_ROUNDS):
-            weight = probability[entry]
-            weight /= np.bincount(group, weight)[group]
-            expected = np.bincount(entry, weight, minlength=len(self._keys))
-            probability = expected / np.bincount(source_of, expected)[source_of]
-        self._probability = probability
-
-    def aligned(self, source: list[int], target: list[int]) -> Bools:
-        """Return the source token that most likely made each target token, as rows × columns; the ends align."""
-        s, t = np.array(source, dtype=np.int64), np.array(target, dtype=np.int64)
-        keys = s[None, :] * self._size + t[:, None]
-        best = self._probability[np.searchsorted(self._keys, keys)].argmax(1)
-        found = np.zeros((len(target) + 1, len(source) + 1), dtype=bool)
-        # The same token may stand in the sentence twice.
-        found[:-1, :-1] = s[None, :] == s[best][:, None]
-        found[-1, -1] = True
-        return found
+def _aligned(model1: Model1, source: list[int], target: list[int]) -> Bools:
+    """Return the source token that most likely made each target token, as rows × columns; the ends align."""
+    ids = np.array(source, dtype=np.int64)
+    found = np.zeros((len(target) + 1, len(source) + 1), dtype=bool)
+    # The same token may stand in the sentence twice.
+    found[:-1, :-1] = ids[None, :] == ids[model1.best(source, target)][:, None]
+    found[-1, -1] = True
+    return found

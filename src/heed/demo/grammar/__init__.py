@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from heed.demo.grammar import english, german
 from heed.demo.grammar.sample import Sampler
+from heed.demo.grammar.tree import Sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +48,16 @@ _N_BUCKETS = 50
 """A hash of the English text selects one of these: one is for validation, one for the test, the rest for training."""
 
 
-def sentences(seed: int) -> Iterator[Pair]:
-    """Yield sentence pairs without end, not all distinct; a seed gives the same pairs on every machine."""
+def trees(seed: int) -> Iterator[Sentence]:
+    """Yield trees without end; a seed gives the same trees on every machine."""
     sampler = Sampler(random.Random(seed).random)
     while True:
-        tree = sampler.sentence()
+        yield sampler.sentence()
+
+
+def sentences(seed: int) -> Iterator[Pair]:
+    """Yield sentence pairs without end, not all distinct."""
+    for tree in trees(seed):
         yield Pair(english.sentence(tree), german.sentence(tree))
 
 

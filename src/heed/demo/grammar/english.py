@@ -1,6 +1,7 @@
 """Render a tree in English."""
 
 from heed.demo.grammar.lexicon import DUMMY_THERE
+from heed.demo.grammar.marks import Role
 from heed.demo.grammar.tree import (
     COMMAND,
     FUTURE,
@@ -46,24 +47,26 @@ _ENCLITIC = {"am": "'m", "is": "'s", "are": "'re", "will": "'ll"}
 def sentence(tree: Sentence) -> str:
     main = tree.main
     if tree.mood == QUESTION:
-        text = _question(main, tree.asks)
+        text = _question(main, tree.say(tree.asks.english, Role.ASKS) if tree.asks else "")
         if tree.subordinate:
             text += f" {_subordinate(tree.subordinate)}"
         return _close(text, "?")
     if tree.mood == COMMAND:
-        order = "do not" if main.negated else ""
-        text = _join(("please" if tree.please else "", order, _rest(main, main.verb.english.base)))
+        please = tree.say("please", Role.PLEASE) if tree.please else ""
+        order = f"{main.say('do', Role.TENSE)} {main.say('not', Role.NOT)}" if main.negated else ""
+        text = _join((please, order, _rest(main, _verb(main, main.verb.english.base, is_finite=not main.negated))))
         return _close(text, "." if tree.please else "!")
     time_first, place_first = tree.time_first, tree.place_first
     text = _clause(main, skip_time=time_first, skip_place=place_first)
     if time_first and main.time:
-        text = f"{main.time.english} {text}"
+        text = f"{main.say(main.time.english, Role.TIME)} {text}"
     elif place_first and main.place:
-        text = f"{_adverbial(main.place)} {text}"
+        text = f"{_adverbial(main, main.place)} {text}"
     if second := tree.second:
         assert tree.conjunction
         comma = "," if tree.conjunction.english == "but" else ""
-        text += f"{comma} {tree.conjunction.english} {_clause(second, skip_subject=second.subject is main.subject)}"
+        conjunction = tree.say(tree.conjunction.english, Role.CONJUNCTION)
+        text += f"{comma} {conjunction} {_clause(second, skip_subject=second.subject is main.subject)}"
     if subordinate := tree.subordinate:
         if subordinate.first:
             text = f"{_subordinate(subordinate)}, {text}"
@@ -81,7 +84,20 @@ def _join(words: tuple[str, ...] | list[str]) -> str:
 
 
 def _subordinate(tree: Subordinate) -> str:
-    return f"{tree.conjunction.english} {_clause(tree.clause)}"
+    return f"{tree.say(tree.conjunction.english, Role.CONJUNCTION)} {_clause(tree.clause)}"
+
+
+def _verb(clause: Clause, form: str, is_finite: bool = False) -> str:
+    """Return a form of the verb. It renders the tense if it is finite, and what the other language may say apart."""
+    verb = clause.verb.english
+    roles = [Role.VERB]
+    if is_finite:
+        roles.append(Role.TENSE)
+    if not verb.particle:
+        roles.append(Role.PARTICLE)
+    if not verb.preposition:
+        roles.append(Role.GOVERNED)
+    return clause.say(form, *roles)
 
 
 def _verbs(clause: Clause, supported: bool) -> tuple[str, str]:
@@ -93,66 +109,81 @@ def _verbs(clause: Clause, supported: bool) -> tuple[str, str]:
     else:
         person = subject.person
     if modal := clause.modal:
-        link = f"{modal.link} {verb.base}" if modal.link else verb.base
+        link = _verb(clause, verb.base)
+        if modal.link:
+            link = f"{clause.say(modal.link, Role.TENSE)} {link}"
         if not modal.base:
             return modal.english[person], link
         if supported:
-            return _DO[modal.tense == PAST][person], f"{modal.base} {link}"
-        return "", f"{modal.english[person]} {link}"
+            return _DO[modal.tense == PAST][person], f"{clause.say(modal.base, Role.TENSE)} {link}"
+        return "", f"{clause.say(modal.english[person], Role.TENSE)} {link}"
     tense = clause.tense
     if tense == FUTURE:
-        return "will", verb.base
+        return "will", _verb(clause, verb.base)
     if tense == PERFECT:
-        return _HAVE[person], verb.participle
+        return _HAVE[person], _verb(clause, verb.participle)
     if tense == PLUPERFECT:
-        return "had", verb.participle
+        return "had", _verb(clause, verb.participle)
     if verb.base == "be":
         return _BE[tense == PAST][person], ""
     if clause.progressive:
-        return _BE[tense == PAST][person], verb.gerund
+        return _BE[tense == PAST][person], _verb(clause, verb.gerund)
     if supported:
-        return _DO[tense == PAST][person], verb.base
-    if tense == PAST:
-        return "", verb.past
-    return "", verb.third if person == THIRD else verb.base
+        return _DO[tense == PAST][person], _verb(clause, verb.base)
+    form = verb.past if tense == PAST else verb.third if person == THIRD else verb.base
+    return "", _verb(clause, form, is_finite=True)
+
+
+def _auxiliary(clause: Clause, text: str, main: str, *also: Role) -> str:
+    """Mark an auxiliary; "is" without another verb is the verb itself."""
+    return clause.say(text, Role.TENSE, *also) if main else clause.say(_verb(clause, text, True), *also)
+
+
+def _negated(clause: Clause, auxiliary: str, main: str) -> str:
+    if clause.contracted and auxiliary in _CONTRACTED:
+        return _auxiliary(clause, _CONTRACTED[auxiliary], main, Role.NOT)
+    if auxiliary == "can":
+        return _auxiliary(clause, "cannot", main, Role.NOT)
+    return f"{_auxiliary(clause, auxiliary, main)} {clause.say('not', Role.NOT)}"
 
 
 def _clause(clause: Clause, skip_time: bool = False, skip_place: bool = False, skip_subject: bool = False) -> str:
-    negated = clause.negated
-    auxiliary, main = _verbs(clause, negated)
-    subject = "" if skip_subject else nominal(clause.subject, 0)
-    if negated:
-        if clause.contracted and auxiliary in _CONTRACTED:
-            auxiliary = _CONTRACTED[auxiliary]
-        else:
-            auxiliary = "cannot" if auxiliary == "can" else auxiliary + " not"
+    auxiliary, main = _verbs(clause, clause.negated)
+    subject = "" if skip_subject else clause.fill(nominal(clause.subject, 0), Role.SUBJECT)
+    if clause.negated:
+        auxiliary = _negated(clause, auxiliary, main)
     elif clause.contracted and auxiliary in _ENCLITIC and type(clause.subject) is Pronoun and subject:
-        subject += _ENCLITIC[auxiliary]
+        subject += _auxiliary(clause, _ENCLITIC[auxiliary], main)
         auxiliary = ""
-    if clause.frequency:
-        auxiliary = f"{auxiliary} {clause.frequency.english}" if auxiliary else clause.frequency.english
-    return _join((subject, auxiliary, _rest(clause, main, skip_time, skip_place)))
+    elif auxiliary:
+        auxiliary = _auxiliary(clause, auxiliary, main)
+    return _join((subject, auxiliary, _frequency(clause), _rest(clause, main, skip_time, skip_place)))
 
 
-def _question(clause: Clause, asks: Adverb | None) -> str:
+def _frequency(clause: Clause) -> str:
+    return clause.say(clause.frequency.english, Role.FREQUENCY) if clause.frequency else ""
+
+
+def _question(clause: Clause, word: str) -> str:
+    """Render a question; `word` is the question word for an adverbial, if it asks for one."""
     subject, asked = clause.subject, clause.object
     if is_asked(subject):
         return _clause(clause)
-    word = ""
-    if asks:
-        word = asks.english
+    if word:
+        pass
     elif asked and is_asked(asked):
-        word = ("who" if asked.human else "what") if type(asked) is Gap else nominal(asked, 1)
+        word = clause.fill(nominal(asked, 1), Role.OBJECT)
     elif clause.recipient and is_asked(clause.recipient):
-        word = "who"
+        word = clause.say("who", Role.RECIPIENT)
     auxiliary, main = _verbs(clause, True)
-    between = clause.frequency.english if clause.frequency else ""
-    if clause.negated:
-        if clause.contracted and auxiliary in _CONTRACTED:
-            auxiliary = _CONTRACTED[auxiliary]
-        else:
-            between = "not"
-    return _join((word, auxiliary, nominal(subject, 0), between, _rest(clause, main)))
+    between = _frequency(clause)
+    if clause.negated and clause.contracted and auxiliary in _CONTRACTED:
+        auxiliary = _negated(clause, auxiliary, main)
+    else:
+        auxiliary = _auxiliary(clause, auxiliary, main)
+        if clause.negated:
+            between = clause.say("not", Role.NOT)
+    return _join((word, auxiliary, clause.fill(nominal(subject, 0), Role.SUBJECT), between, _rest(clause, main)))
 
 
 def _rest(clause: Clause, main: str, skip_time: bool = False, skip_place: bool = False) -> str:
@@ -161,34 +192,35 @@ def _rest(clause: Clause, main: str, skip_time: bool = False, skip_place: bool =
     words = [main]
     tree = clause.object
     if tree is not None:
-        text = "" if type(tree) is Gap or is_asked(tree) else nominal(tree, 1)
+        text = "" if type(tree) is Gap or is_asked(tree) else clause.fill(nominal(tree, 1), Role.OBJECT)
         if verb.preposition:
-            text = f"{verb.preposition} {text}"
+            text = f"{clause.say(verb.preposition, Role.GOVERNED)} {text}"
             if clause.manner:
-                text = f"{clause.manner.english} {text}"
+                text = f"{clause.say(clause.manner.english, Role.MANNER)} {text}"
         if verb.particle:
-            text = f"{text} {verb.particle}" if type(tree) is Pronoun else f"{verb.particle} {text}"
+            particle = clause.say(verb.particle, Role.PARTICLE)
+            text = f"{text} {particle}" if type(tree) is Pronoun else f"{particle} {text}"
         if clause.recipient:
             gone = type(clause.recipient) is Gap
-            recipient = "" if gone else nominal(clause.recipient, 1)
+            recipient = "" if gone else clause.fill(nominal(clause.recipient, 1), Role.RECIPIENT)
             if clause.to_recipient or gone:
-                words += (text, "to", recipient)
+                words += (text, clause.say("to", Role.TO), recipient)
             else:
                 words += (recipient, text)
         else:
             words.append(text.strip())
     elif verb.particle:
-        words.append(verb.particle)
+        words.append(clause.say(verb.particle, Role.PARTICLE))
     if clause.predicate:
         words.append(_quality(clause.predicate))
     if clause.manner and not verb.preposition:
-        words.append(clause.manner.english)
+        words.append(clause.say(clause.manner.english, Role.MANNER))
     if clause.place and not skip_place:
-        words.append(_adverbial(clause.place))
+        words.append(_adverbial(clause, clause.place))
     if clause.companion:
-        words.append(_adverbial(clause.companion))
+        words.append(_adverbial(clause, clause.companion))
     if clause.time and not skip_time:
-        words.append(clause.time.english)
+        words.append(clause.say(clause.time.english, Role.TIME))
     if clause.content:
         words.append(_subordinate(clause.content))
     return _join(words)
@@ -198,21 +230,23 @@ def _quality(tree: Quality | NounPhrase) -> str:
     if type(tree) is NounPhrase:
         return nominal(tree, 1)
     assert type(tree) is Quality
-    adjective = tree.adjective
+    adjective = tree.say(tree.adjective.english, Role.QUALITY)
     if tree.than is None:
-        return f"{tree.degree.english} {adjective.english}" if tree.degree else adjective.english
-    than = nominal(tree.than, 1)
+        return f"{tree.say(tree.degree.english, Role.DEGREE)} {adjective}" if tree.degree else adjective
+    than = tree.fill(nominal(tree.than, 1), Role.STANDARD)
     if tree.equal:
-        return f"as {adjective.english} as {than}"
-    assert adjective.comparative
-    return f"{adjective.comparative[0]} than {than}"
+        as_ = tree.say("as", Role.THAN)
+        return f"{as_} {adjective} {as_} {than}"
+    assert tree.adjective.comparative
+    return f"{tree.say(tree.adjective.comparative[0], Role.QUALITY)} {tree.say('than', Role.THAN)} {than}"
 
 
-def _adverbial(tree: Prepositional | Adverb) -> str:
+def _adverbial(clause: Clause, tree: Prepositional | Adverb) -> str:
     if type(tree) is Adverb:
-        return tree.english
+        return clause.say(tree.english, Role.PLACE)
     assert type(tree) is Prepositional
-    return f"{tree.preposition.english} {nominal(tree.nominal, 1)}"
+    preposition = tree.say(tree.preposition.english, Role.PREPOSITION)
+    return f"{preposition} {tree.fill(nominal(tree.nominal, 1), Role.NOMINAL)}"
 
 
 def nominal(tree: Nominal, case: int) -> str:
@@ -222,7 +256,11 @@ def nominal(tree: Nominal, case: int) -> str:
     if type(tree) is Pronoun:
         return tree.english[case]
     if type(tree) is Both:
-        return f"{nominal(tree.first, case)} and {nominal(tree.second, case)}"
+        first, second = (
+            tree.fill(nominal(tree.first, case), Role.FIRST),
+            tree.fill(nominal(tree.second, case), Role.SECOND),
+        )
+        return f"{first} {tree.say('and', Role.AND)} {second}"
     if type(tree) is Gap:
         if tree.slot is None:
             return "who" if tree.human else "what"
@@ -232,22 +270,25 @@ def nominal(tree: Nominal, case: int) -> str:
 
 
 def noun_phrase(tree: NounPhrase) -> str:
-    noun = tree.noun.english[tree.plural]
-    if tree.adjectives:
-        noun = " ".join([adjective.english for adjective in tree.adjectives]) + " " + noun
     owner = tree.owner
-    if owner is None:
-        determiner = tree.determiner.english[tree.plural]
-        if determiner == "a":
-            determiner = "an" if noun[0] in "aeiou" else "a"
-        text = f"{determiner} {noun}" if determiner else noun
-    elif owner.noun.tags.isdisjoint(("person", "animal")):
-        text = f"the {noun} of {noun_phrase(owner)}"
-    else:
-        possessor = noun_phrase(owner)
-        text = possessor + ("' " if possessor.endswith("s") and owner.plural else "'s ") + noun
+    of = owner is not None and owner.noun.tags.isdisjoint(("person", "animal"))
+    determiner = "the" if of else "" if owner else tree.determiner.english[tree.plural]
+    roles = (Role.NOUN,) if determiner else (Role.NOUN, Role.DETERMINER)
+    text = tree.say(tree.noun.english[tree.plural], *roles)
+    if tree.adjectives:
+        adjectives = [tree.say(adjective.english, Role.ADJECTIVE) for adjective in tree.adjectives]
+        text = f"{' '.join(adjectives)} {text}"
+    if determiner == "a":
+        determiner = "an" if text[0] in "aeiou" else "a"
+    if determiner:
+        text = f"{tree.say(determiner, Role.DETERMINER)} {text}"
+    if owner and of:
+        text = f"{text} {tree.say('of', Role.OWNED)} {noun_phrase(owner)}"
+    elif owner:
+        is_plural_in_s = owner.plural and owner.noun.english[1].endswith("s")
+        text = noun_phrase(owner) + ("' " if is_plural_in_s else "'s ") + text
     if relative := tree.relative:
         # "Who" is for a person as subject; "that" is right everywhere else.
         who = type(relative.subject) is Gap and "person" in tree.noun.tags
-        text = f"{text} {'who' if who else 'that'} {_clause(relative)}"
+        text = f"{text} {tree.say('who' if who else 'that', Role.RELATIVE)} {_clause(relative)}"
     return text

@@ -6,6 +6,7 @@ A tree holds who does what to whom, when, where and how, but no word order. Tens
 
 from dataclasses import dataclass
 
+from heed.demo.grammar.marks import Node
 from heed.demo.grammar.words import (
     MANY,
     PLURAL,
@@ -26,7 +27,7 @@ PRESENT, PAST, PERFECT, PLUPERFECT, FUTURE = "paeqf"
 STATEMENT, QUESTION, COMMAND = range(3)
 
 
-class NounPhrase:
+class NounPhrase(Node):
     """A noun with its modifiers; `owner` is a genitive ("the man's dog"), which replaces the determiner."""
 
     __slots__ = ("adjectives", "determiner", "noun", "owner", "person", "plural", "relative", "slot")
@@ -48,15 +49,17 @@ class NounPhrase:
         self.relative = relative
         self.person = MANY if plural else THIRD
         self.slot = PLURAL if plural else noun.gender
+        self.number = 0
 
 
 @dataclass(slots=True)
-class Both:
+class Both(Node):
     """The coordination "X and Y"."""
 
     first: "Nominal"
     second: "Nominal"
     person: int = MANY
+    number: int = 0
 
 
 @dataclass(slots=True)
@@ -83,23 +86,25 @@ def is_asked(tree: Nominal) -> bool:
 
 
 @dataclass(slots=True)
-class Prepositional:
+class Prepositional(Node):
     preposition: Preposition
     nominal: Nominal
+    number: int = 0
 
 
 @dataclass(slots=True)
-class Quality:
+class Quality(Node):
     """A predicate: (very) old; older than X; as old as X."""
 
     adjective: Adjective
     degree: Adverb | None = None
     than: Nominal | None = None
     equal: bool = False
+    number: int = 0
 
 
 @dataclass(slots=True)
-class Clause:
+class Clause(Node):
     subject: Nominal
     verb: Verb
     tense: str = PRESENT
@@ -120,18 +125,20 @@ class Clause:
     time: Adverb | None = None
     content: "Subordinate | None" = None
     """The clause that is said or known."""
+    number: int = 0
 
 
 @dataclass(slots=True)
-class Subordinate:
+class Subordinate(Node):
     conjunction: Conjunction
     clause: Clause
     first: bool = False
     """Whether it precedes the main clause."""
+    number: int = 0
 
 
 @dataclass(slots=True)
-class Sentence:
+class Sentence(Node):
     main: Clause
     mood: int = STATEMENT
     time_first: bool = False
@@ -143,3 +150,4 @@ class Sentence:
     conjunction: Conjunction | None = None
     second: Clause | None = None
     """A second main clause after `conjunction`; its subject is left out if it is the same object as the first one's."""
+    number: int = 0

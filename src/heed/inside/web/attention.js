@@ -1,15 +1,15 @@
 // All heads as thumbnails, and the chosen one large: as the paper's lines between words, or as a table of weights.
 
 import { css, headColour, inkOn, paint, weightRgb } from "heed/colour.js";
-import { KINDS, KIND_NAMES, byGroups } from "heed/data.js";
+import { KINDS, KIND_NAMES } from "heed/data.js";
 import { choice, clamp, el, onArrows, replace, toggle, word } from "heed/dom.js";
 import { about, bar, heatTable, percent, short } from "heed/parts.js";
 import { change, state } from "heed/state.js";
 
 const LEAST_DRAWN = 0.02; // of a row's weight
 const MOST_LINES = 3000; // at once, the strongest
+const MANY_LINES = 300; // are drawn one pixel wide, which browsers do ten times faster
 const LINE_HEIGHT = 22;
-const LEVELS = 32; // of opacity
 
 const EXPLAINED = {
   encoder: [
@@ -189,24 +189,16 @@ function overlays(it, heads, head, change) {
 function lines(it, kind, layer, heads) {
   const rows = it.rows(kind, state.merged);
   const columns = it.columns(kind, state.merged);
-  const weights = heads.map((head) => byGroups(it.head(kind, layer, head), rows.groups, columns.groups));
+  const weights = heads.map((head) => it.grouped(kind, layer, head, state.merged));
   const colour = (k) => (heads.length > 1 ? headColour(heads[k]) : "var(--line)");
   const canvas = el("canvas", { "aria-hidden": "true" });
   const left = el("div", { class: "words left", role: "group", "aria-label": "words that attend" });
   const right = el("div", { class: "words right", role: "group", "aria-label": "words attended to" });
   const box = el("div", { class: "bipartite" }, left, canvas, right);
   const status = el("p", { class: "status", role: "status" });
-  const received = columns.labels.map((_, j) => {
-    let total = 0;
-    for (const one of weights) for (let i = 0; i < rows.labels.length; i++) total += one.at(i, j);
-    return total / weights.length;
-  });
+  const received = sumsOfColumns(weights, columns.labels.length);
   const most = Math.max(...received, 1e-9);
-
-  const strongest =
-    heads.length * rows.labels.length * columns.labels.length > MOST_LINES
-      ? Math.max(LEAST_DRAWN, weights.flatMap((one) => Array.from(one.data)).sort((a, b) => b - a)[MOST_LINES])
-      : LEAST_DRAWN;
+  const strongest = leastOfStrongest(weights);
 
   let fixed = state.word >= 0 ? { side: state.column, i: state.word } : null;
   const focus = (side, i) => {
@@ -256,7 +248,6 @@ function lines(it, kind, layer, heads) {
     const n = rows.labels.length;
     const m = columns.labels.length;
     const height = Math.max(n, m) * LINE_HEIGHT;
-    const width = canvas.clientWidth || 160;
     const scale = devicePixelRatio || 1;
     canvas.width = width * scale;
     canvas.height = height * scale;
@@ -266,26 +257,26 @@ function lines(it, kind, layer, heads) {
     const style = getComputedStyle(box);
     const y = (i) => (i + 0.5) * LINE_HEIGHT;
     const least = chosen ? LEAST_DRAWN : strongest;
-    weights.forEach((one, k) => {
+    const nDrawn = weights.reduce((sum, { data }) => sum + data.reduce((count, w) => count + (w >= least), 0), 0);
+    const areMany = nDrawn > MANY_LINES && !chosen;
+    const thin = areMany ? 1 / scale : 1.6;
+    // Thin lines would be pale.
+    const opacity = (weight) => weight ** (areMany ? 0.8 : 1) / weights.length ** (areMany ? 0.25 : 0.5);
+    weights.forEach(({ data }, k) => {
       context.strokeStyle = heads.length > 1 ? headColour(heads[k]) : style.getPropertyValue("--line");
       const shift = weights.length > 1 ? ((k + 0.5) / weights.length - 0.5) * 8 : 0;
-      const paths = new Map(); // of lines that look alike: one stroke for all of them
       for (let i = 0; i < n; i++) {
         if (chosen?.side === "row" && chosen.i !== i) continue;
         for (let j = 0; j < m; j++) {
-          const weight = one.at(i, j);
+          const weight = data[i * m + j];
           if (weight < least || (chosen?.side === "column" && chosen.i !== j)) continue;
-          const level = Math.ceil(weight * LEVELS) / LEVELS;
-          if (!paths.has(level)) paths.set(level, new Path2D());
-          const path = paths.get(level);
-          path.moveTo(0, y(i) + shift);
-          path.bezierCurveTo(width * 0.3, y(i) + shift, width * 0.7, y(j) + shift, width, y(j) + shift);
+          context.globalAlpha = Math.min(1, chosen ? weight : opacity(weight));
+          context.lineWidth = chosen ? 1 + 3 * weight : thin;
+          context.beginPath();
+          context.moveTo(0, y(i) + shift);
+          context.bezierCurveTo(width * 0.3, y(i) + shift, width * 0.7, y(j) + shift, width, y(j) + shift);
+          context.stroke();
         }
-      }
-      for (const [level, path] of paths) {
-        context.globalAlpha = Math.min(1, level / (chosen ? 1 : Math.sqrt(weights.length)));
-        context.lineWidth = chosen ? 1 + 3 * level : 1.6;
-        context.stroke(path);
       }
     });
     [...left.children].forEach((node, i) => mark(node, chosen, "row", i));
@@ -334,8 +325,13 @@ function lines(it, kind, layer, heads) {
     return [word(own), chosen.side === "row" ? " attends to " : " is attended to by ", ...parts];
   }
 
-  requestAnimationFrame(() => redraw(fixed));
-  if ("ResizeObserver" in window) new ResizeObserver(() => redraw(fixed)).observe(left);
+  let width = 0;
+  // It also tells the first width, before anything is painted.
+  new ResizeObserver(() => {
+    if (canvas.clientWidth === width) return;
+    width = canvas.clientWidth;
+    redraw(fixed);
+  }).observe(canvas);
   const captions = el(
     "div",
     { class: "captions" },
@@ -350,12 +346,28 @@ function lines(it, kind, layer, heads) {
   return el("div", {}, captions, box, status);
 }
 
+// How much each column gets from all rows, in the mean of the heads.
+function sumsOfColumns(weights, m) {
+  const total = new Array(m).fill(0);
+  for (const { data } of weights) for (let at = 0; at < data.length; at++) total[at % m] += data[at] / weights.length;
+  return total;
+}
+
+// The weight from which lines are drawn, so that there are at most MOST_LINES of them.
+function leastOfStrongest(weights) {
+  const n = weights.reduce((sum, one) => sum + one.data.length, 0);
+  if (n <= MOST_LINES) return LEAST_DRAWN;
+  const all = new Float64Array(n);
+  weights.forEach((one, k) => all.set(one.data, k * one.data.length));
+  return Math.max(LEAST_DRAWN, all.sort()[n - 1 - MOST_LINES]);
+}
+
 // --- table ------------------------------------------------------------------------------------------------------
 
 function table(it, kind, layer, heads) {
   const rows = it.rows(kind, state.merged);
   const columns = it.columns(kind, state.merged);
-  const each = heads.map((head) => byGroups(it.head(kind, layer, head), rows.groups, columns.groups));
+  const each = heads.map((head) => it.grouped(kind, layer, head, state.merged));
   const cell = (i, j) => {
     const weight = each.reduce((sum, one) => sum + one.at(i, j), 0) / each.length;
     const title = `${rows.labels[i]} → ${columns.labels[j]}: ${weight.toFixed(6)}`;
@@ -368,13 +380,9 @@ function table(it, kind, layer, heads) {
 // --- coverage ---------------------------------------------------------------------------------------------------
 
 function coverage(it, layer, heads) {
-  const rows = it.rows("cross", state.merged);
   const columns = it.columns("cross", state.merged);
-  const total = columns.labels.map(() => 0);
-  for (const head of heads) {
-    const one = byGroups(it.head("cross", layer, head), rows.groups, columns.groups);
-    for (let i = 0; i < rows.labels.length; i++) total.forEach((_, j) => (total[j] += one.at(i, j) / heads.length));
-  }
+  const weights = heads.map((head) => it.grouped("cross", layer, head, state.merged));
+  const total = sumsOfColumns(weights, columns.labels.length);
   const most = Math.max(...total);
   const list = el("ol", { class: "coverage" });
   total.forEach((sum, j) => {

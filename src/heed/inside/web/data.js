@@ -73,6 +73,16 @@ export class Inspection {
     };
   }
 
+  // The same between words or pieces, computed once.
+  grouped(kind, layer, head, merged) {
+    const name = `grouped.${kind}.${layer}.${head}.${merged}`;
+    if (!this.cache.has(name)) {
+      const groups = [this.rows(kind, merged).groups, this.columns(kind, merged).groups];
+      this.cache.set(name, byGroups(this.head(kind, layer, head), ...groups));
+    }
+    return this.cache.get(name);
+  }
+
   role(kind, layer, head) {
     return this.roles ? this.roles.names[kind][layer][head] : "";
   }
@@ -110,14 +120,16 @@ function sideOf(side, merged) {
 
 // What a word attends to: the mean over its pieces. How much a word is attended to: the sum over its pieces.
 export function byGroups(weights, rows, columns) {
+  const { data, shape } = weights;
   const out = new Float64Array(rows.length * columns.length);
-  rows.forEach((members, i) => {
-    columns.forEach((others, j) => {
+  let at = 0;
+  for (const members of rows) {
+    for (const others of columns) {
       let total = 0;
-      for (const a of members) for (const b of others) total += weights.at(a, b);
-      out[i * columns.length + j] = total / members.length;
-    });
-  });
+      for (const a of members) for (const b of others) total += data[a * shape[1] + b];
+      out[at++] = total / members.length;
+    }
+  }
   return new Tensor(out, [rows.length, columns.length]);
 }
 

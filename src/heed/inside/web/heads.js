@@ -3,19 +3,8 @@
 import { css, inkOn, signedRgb, weightRgb } from "heed/colour.js";
 import { KINDS, KIND_NAMES } from "heed/data.js";
 import { clamp, el, onArrows, word } from "heed/dom.js";
-import { about, heatTable, number, percent, short } from "heed/parts.js";
+import { ROLE_WORDS, about, heatTable, number, percent, short } from "heed/parts.js";
 import { change, state } from "heed/state.js";
-
-const ROLE_WORDS = {
-  previous: "the token before",
-  same: "the token itself",
-  next: "the token after",
-  end: "the end token (decoder: the start)",
-  stop: "punctuation",
-  rare: "the rarest token of the sentence",
-  aligned: "the source token that goes with the word (IBM model 1 on the sample)",
-  mixed: "nothing in particular",
-};
 
 export function headsView(it) {
   const totals = Object.fromEntries(

@@ -5,6 +5,7 @@ import { clamp, el, onArrows, word } from "heed/dom.js";
 
 const ROW_HEIGHT = 17;
 const MOST_CELL = 26; // pixels
+const MOST_LABELS = 20; // below columns
 
 // What a stage shows: name, rows (labels), m columns, get(i, j); `isWeight`: numbers from 0 to 1. `rgb(i, j)` colours it
 // otherwise.
@@ -47,6 +48,13 @@ export function matrixView(matrix, onCell, { isResult = false } = {}) {
     { class: "labels", "aria-hidden": "true" },
     matrix.rows.map((text) => word(text)),
   );
+  // Words below their columns, as long as there is room for them.
+  const below = el(
+    "div",
+    { class: "below", "aria-hidden": "true" },
+    matrix.columns && m <= MOST_LABELS ? matrix.columns.map((text) => word(text)) : [],
+  );
+  below.style.setProperty("max-width", `${m * MOST_CELL}px`);
   const lights = {
     row: el("i", { class: "light" }),
     column: el("i", { class: "light" }),
@@ -84,6 +92,7 @@ export function matrixView(matrix, onCell, { isResult = false } = {}) {
       at = cell;
     }
     [...labels.children].forEach((one, i) => one.classList.toggle("key", i === (cell ? cell[0] : row)));
+    [...below.children].forEach((one, j) => one.classList.toggle("key", j === (cell ? cell[1] : column)));
   };
   const cellAt = (event) => {
     const box = area.getBoundingClientRect();
@@ -109,7 +118,7 @@ export function matrixView(matrix, onCell, { isResult = false } = {}) {
     "figure",
     { class: isResult ? "matrix result" : "matrix" },
     caption,
-    el("div", { class: "body" }, labels, area),
+    el("div", { class: "body" }, labels, area, below.firstChild ? [el("span"), below] : null),
   );
   return { node, light, focus: () => area.focus() };
 }

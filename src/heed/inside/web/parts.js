@@ -4,6 +4,18 @@ import { css, inkOn } from "heed/colour.js";
 import { el, word } from "heed/dom.js";
 import { Matrix, matrixView } from "heed/matrix.js";
 
+// What a head's heaviest weight falls on.
+export const ROLE_WORDS = {
+  previous: "the token before",
+  same: "the token itself",
+  next: "the token after",
+  end: "the end token (decoder: the start)",
+  stop: "punctuation",
+  rare: "the rarest token of the sentence",
+  aligned: "the source token that goes with the word (IBM model 1 on the sample)",
+  mixed: "nothing in particular",
+};
+
 const MOST_CELLS = 6400; // of a table with its numbers; larger ones are pictures
 
 export const number = (value, digits = 3) => {

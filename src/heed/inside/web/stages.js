@@ -1,8 +1,9 @@
 // The steps of one forward pass, in order: what each is given, what it makes, and where every number came from.
 
 import { Tensor, shown } from "heed/data.js";
+import { word } from "heed/dom.js";
 import { Matrix } from "heed/matrix.js";
-import { number } from "heed/parts.js";
+import { ROLE_WORDS, number } from "heed/parts.js";
 import { addition, dot, normSum, sentence, softmaxSum } from "heed/sums.js";
 
 const EPSILON = 1e-6; // of LayerNorm
@@ -114,6 +115,15 @@ class Walk {
       return new Tensor(out, [n, h * size]);
     });
   }
+}
+
+// What a head does in general, as far as it was measured.
+function habit(it, kind, layer, head) {
+  const role = it.role(kind, layer - 1, head - 1);
+  const often =
+    role === "mixed" ? "follows none of the simple rules that were measured" : `looks mostly at ${ROLE_WORDS[role]}`;
+  const measured = role ? `On ${it.roles.pairs} other sentences, this head ${often}. ` : "";
+  return `${measured}Choose another layer or head above; the attention view shows all of them at once.`;
 }
 
 function plus(a, b) {
@@ -404,7 +414,7 @@ function attention(walk, stack, sublayer, add) {
     "§3.2.3",
     isMasked ? "score[i, j] = −∞ for every j > i" : "nothing is masked",
     isMasked
-      ? "Why the mask? In training, all positions are computed at once, and the decoder's input contains the answer, one position to the right. Without the mask each position would read the very word it must predict. When translating, later words do not exist yet. So the score of every later position is −∞, and its weight exactly 0."
+      ? "Why the mask? In training, all positions are computed at once, and the decoder's input contains the answer, one position to the right. Without the mask each position would read the very word it must predict. When translating, later words do not exist yet. So the score of every later position is −∞ (grey), and its weight exactly 0."
       : "Every position may attend to every other: this is one sentence without padding. In a batch, the padding behind short sentences is masked; in the decoder's self-attention, what comes later is.",
     () => ({
       matrices: [square("Q Kᵀ / √d_k", scaled, { from: `${id}.scaled` }), square("masked", masked)],
@@ -427,7 +437,7 @@ function attention(walk, stack, sublayer, add) {
     "softmax",
     "§3.2.1",
     "weight[i, j] = exp(score[i, j]) / Σ_k exp(score[i, k])",
-    "Each row becomes weights that sum to 1. This is the picture of the attention view: what each head looks at.",
+    `What is head ${head} looking at? Each row is a position, each column one that it may look at; the darker the cell, the more it takes from there. The exponential makes every score positive, the division makes each row sum to 1. ${habit(it, isCross ? "cross" : stack, layer, head)}`,
     () => {
       const weights = walk.attention(stack, sublayer);
       return {
@@ -436,6 +446,12 @@ function attention(walk, stack, sublayer, add) {
           square("weights", (i, j) => weights.at(i, j), { isWeight: true }),
         ],
         result: 1,
+        note: (i) => {
+          const most = keys.map((text, j) => [weights.at(i, j), text]).sort((a, b) => b[0] - a[0]);
+          const seen = most.slice(0, 3).filter(([weight]) => weight >= 0.005);
+          const parts = seen.flatMap(([weight, text], k) => [k ? ", “" : "“", word(text), `” ${weight.toFixed(2)}`]);
+          return ["“", word(own[i]), "” looks at ", ...parts];
+        },
         explain: (i, j) => ({
           uses: [{ row: i }],
           sum: softmaxSum(

@@ -1,0 +1,80 @@
+"""Take the pictures of docs/inside.md: each view of the page that `heed inspect` makes with the demo's model.
+
+    python docs/screenshots.py [--model runs/demo] [--out docs/images]
+
+Needs Debian's `chromium` and `pip install playwright`.
+"""
+
+import argparse
+import io
+import shutil
+import sys
+import tempfile
+from itertools import islice
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Browser, sync_playwright
+
+import heed
+from heed.inside.document import document
+from heed.inside.page import page
+from heed.run import RunFolder
+from heed.text.lines import read_lines
+
+TEXT = "The cat chased its tail."
+COLOURS = 128  # of a picture: enough for text and heat maps, and a third of the size
+# What each picture shows: the link, the width and height of the window, dark or not, and what to press or point at.
+PICTURES: dict[str, tuple[str, int, int, bool, str]] = {
+    "attention": ("view=attention&kind=encoder&layer=1&head=1&word=3", 1280, 900, False, ""),
+    "attention-table": ("view=attention&kind=cross&layer=1&mode=table", 1280, 820, False, ""),
+    "beam": ("view=beam", 1280, 900, False, ""),
+    "walk": ("view=walk&stage=encoder.self.weights&wlayer=0&whead=0", 1280, 900, False, ".result .cells"),
+    "heads": ("view=heads", 1280, 900, False, ""),
+    "occlusion": ("view=occlusion", 1280, 760, False, ""),
+    "layers": ("view=layers", 1280, 620, False, ""),
+    "phone-dark": ("view=walk&stage=decoder.self.masked", 390, 844, True, ""),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", type=Path, default=Path("runs/demo"), help="the run of `heed demo`")
+    parser.add_argument("--out", type=Path, default=Path("docs/images"), help="folder to write")
+    args = parser.parse_args()
+    data = RunFolder.open(args.model).config.data
+    sides = [list(islice(read_lines(path), 300)) for path in (data.valid_source, data.valid_target)]
+    sample = list(zip(*sides, strict=True))
+    found = heed.load(args.model).inspect(TEXT, sample=sample, sample_name="validation text", name="runs/demo")
+    args.out.mkdir(parents=True, exist_ok=True)
+    program = shutil.which("chromium")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        file = Path(folder) / "page.html"
+        file.write_text(page(document(found)), encoding="utf-8")
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        for name in PICTURES:
+            print(args.out / f"inside-{name}.png", take(browser, file, name, args.out), file=sys.stderr)
+        browser.close()
+
+
+def take(browser: Browser, file: Path, name: str, out: Path) -> str:
+    """Write one picture; return its size."""
+    link, width, height, is_dark, point_at = PICTURES[name]
+    tab = browser.new_page(
+        viewport={"width": width, "height": height}, color_scheme="dark" if is_dark else "light", device_scale_factor=1
+    )
+    tab.goto(f"{file.as_uri()}#{link}")
+    tab.wait_for_selector("html[data-ready]")
+    tab.wait_for_timeout(300)
+    if point_at:
+        tab.hover(point_at)
+        tab.wait_for_timeout(200)
+    picture = Image.open(io.BytesIO(tab.screenshot())).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    path = out / f"inside-{name}.png"
+    picture.save(path, optimize=True)
+    tab.close()
+    return f"{path.stat().st_size / 1000:.0f} KB"
+
+
+if __name__ == "__main__":
+    main()
