@@ -1,5 +1,6 @@
 """The torch engine: heed's own search with PyTorch models, the reference and the default."""
 
+import copy
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -68,6 +69,7 @@ class PyTorchEngine:
         self.models, self.tokenizer, self.decode, self.int8 = list(models), tokenizer, decode, int8
         self._weights = weights
         self._searchers: tuple[list[Snapshot], list[Searchable]] | None = None
+        self._own_searcher: Searchable | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to pickle, without the compiled decoders: they hold pointers, so a copy makes its own."""
@@ -257,11 +259,19 @@ class PyTorchEngine:
                 scores[i] = PairScore(total, n_tokens)
         return [score for score in scores if score is not None]
 
+    def searching_with(self, searcher: Searchable) -> "PyTorchEngine":
+        """Return an engine like this one that searches with `searcher`."""
+        engine = copy.copy(self)
+        engine._own_searcher = searcher
+        return engine
+
     def _current_searchers(self) -> list[Searchable]:
         """Return the models to search with, those that C implements as `CompiledTransformer`.
 
         They are rebuilt if a model has been changed, converted or replaced.
         """
+        if self._own_searcher is not None:
+            return [self._own_searcher]
         current = self._searchers  # a local name, as another thread may replace it
         if current is None or not _match(current[0], self.models):
             snapshots = [Snapshot(model) for model in self.models]
