@@ -22,6 +22,7 @@ from heed.cli import (
     evaluate,
     export,
     inspect,
+    lab,
     plot,
     prepare,
     runs,
@@ -46,6 +47,7 @@ COMMANDS = {
     "evaluate": evaluate,
     "score": score,
     "inspect": inspect,
+    "lab": lab,
     "export": export,
     "runs": runs,
     "plot": plot,
@@ -58,7 +60,7 @@ GROUPS = {
     "first steps": ["demo", "train", "translate"],
     "preparing and training": ["data", "doctor", "split", "prepare", "distil", "runs", "plot", "check-resume"],
     "measuring": ["evaluate", "score", "bench"],
-    "looking inside": ["inspect"],
+    "looking inside": ["inspect", "lab"],
     "other": ["export"],
 }
 

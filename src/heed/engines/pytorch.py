@@ -38,7 +38,7 @@ _BATCH_TOKENS_TIMES_BEAM = 4096
 # How many hypotheses there are if a translation must contain phrases: the beam, and one for each token of the phrases,
 # rounded up, because texts of different widths do not share a batch.
 _REQUIRED_WIDTHS = (8, 16, 32, 64)
-_MAX_ONE_CORE_D_MODEL = 256  # up to this d_model, one core is as fast as several for the steps of a single batch
+MAX_ONE_CORE_D_MODEL = 256  # up to this d_model, one core is as fast as several for the steps of a single batch
 
 
 class PyTorchEngine:
@@ -128,7 +128,7 @@ class PyTorchEngine:
         found: dict[int, Translation] = {}
         results = map_batches(
             *(partial(self._search, step, request), batches, n_threads),
-            all_cores_if_single=self.models[0].config.d_model > _MAX_ONE_CORE_D_MODEL,
+            all_cores_if_single=self.models[0].config.d_model > MAX_ONE_CORE_D_MODEL,
         )
         for rows, translations in zip(batches, results, strict=True):
             found.update(zip(rows, translations, strict=True))

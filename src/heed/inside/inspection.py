@@ -264,7 +264,7 @@ def look(
         source=sides[0],
         target=sides[1],
         alpha=options.alpha,
-        attention=attention_of(walk, _n_layers(model)),
+        attention=attention_of(walk, n_layers_of(model)),
         walk=walk,
         beam=beam,
         lens=lens(model, walk, sides[1].ids, switches),
@@ -280,14 +280,14 @@ def measured(seen: Look, tell: Callable[[int], None] = lambda n: None) -> Inspec
     model, switches = seen.model, seen.switches
     return Inspection(
         **{one.name: getattr(seen, one.name) for one in fields(Look)},
-        heads_off=switch_off_heads(model, source, target, _n_layers(model), model.config.h, tell, switches),
+        heads_off=switch_off_heads(model, source, target, n_layers_of(model), model.config.h, tell, switches),
         occlusion=leave_words_out(model, source, target, seen.source.words[:-1], tell, switches),
     )
 
 
 def n_forward_passes(seen: Look) -> int:
     """Return how many forward passes `measured` tells of."""
-    return sum(_n_layers(seen.model).values()) * seen.model.config.h + len(seen.source.words) - 1
+    return sum(n_layers_of(seen.model).values()) * seen.model.config.h + len(seen.source.words) - 1
 
 
 def roles_of(
@@ -297,10 +297,11 @@ def roles_of(
     model = one_transformer(engine)
     pieces = engine.tokenizer.pieces(range(len(engine.tokenizer)))
     stops = frozenset(i for i, piece in enumerate(pieces) if piece.lstrip(SPACE_MARK) in _STOPS)
-    return measure_roles(model, Sample(pairs, name), stops, _n_layers(model), model.config.h, tell)
+    return measure_roles(model, Sample(pairs, name), stops, n_layers_of(model), model.config.h, tell)
 
 
-def _n_layers(model: Transformer) -> dict[Kind, int]:
+def n_layers_of(model: Transformer) -> dict[Kind, int]:
+    """Return the number of layers that have each kind of attention."""
     return {"encoder": len(model.encoder), "decoder": len(model.decoder), "cross": len(model.decoder)}
 
 
