@@ -55,7 +55,7 @@ def written_by_loops(
     """Greedy search with the loops, each step from the beginning; then one pass over all that was written."""
     vocabulary = engine.tokenizer.vocabulary
     ids: list[int] = []
-    for _ in range(len(source) - 1 + engine.decode.extra_length):
+    for _ in range(len(source) - 1 + len(prefix) + engine.decode.extra_length):
         logits, _ = reference.transformer(source, [vocabulary.start, *ids], weights, config)
         last = logits[-1].copy()
         last[list(vocabulary.never_output)] = -np.inf

@@ -92,6 +92,7 @@ def _listen(port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((_HOST, port))
+        listening.listen()  # whoever connects from now on waits for the app
     except OSError as error:
         listening.close()
         if error.errno == errno.EADDRINUSE:

@@ -118,7 +118,9 @@ class PyTorchEngine:
         self, texts: Sequence[str], numbers: Sequence[int], options: SearchOptions, on_done: Callable[[list[int]], None]
     ) -> list[Translation]:
         ids = self.tokenizer.encode_ids(texts)
-        prefixes = None if options.prefixes is None else self.tokenizer.encode_ids(options.prefixes)
+        prefixes = None if options.prefix_ids is None else [list(one) for one in options.prefix_ids]
+        if options.prefixes is not None:
+            prefixes = self.tokenizer.encode_ids(options.prefixes)
         deadline = math.inf if options.seconds is None else time.monotonic() + options.seconds
         required = None if options.required is None else list(map(self.tokenizer.encode_ids, options.required))
         request = _Request(ids, numbers, prefixes, required, options, deadline)

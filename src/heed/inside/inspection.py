@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heed.decode.prefix import ForcedPrefix
 from heed.engines.pytorch import PyTorchEngine
 from heed.errors import DecodeError
 from heed.inside.beam import BeamTree, beam_tree, drawn_path
@@ -244,9 +243,7 @@ def look(
     if switches != NOTHING_OFF:
         model = switched(model, switches)
         engine = engine.searching_with(SwitchedSearch(model, switches))
-    options = checked(
-        replace(options, trace=options.sampling is None, constraint=ForcedPrefix([list(prefix)]) if prefix else None)
-    )
+    options = checked(replace(options, trace=options.sampling is None, prefix_ids=[prefix] if prefix else None))
     (translation,) = engine.translate([normalize(text)], [0], options, lambda done: None)
     target = engine.tokenizer.ids(translation.pieces)
     walk = record(model, source, target, switches)

@@ -182,13 +182,9 @@ def _prefix(engine: PyTorchEngine, ask: Asked) -> list[int]:
     else:
         ids = list(ask.prefix)
     ids = _known(engine, ids)
-    (source,) = engine.tokenizer.encode_ids([ask.text])
-    room = len(source) + engine.decode.extra_length
-    if len(ids) >= room:
-        raise DecodeError(
-            f"the translation begins with {len(ids)} pieces, but may have {room} at most "
-            "(those of the source and decode.extra_length); shorten it"
-        )
+    limit = min(engine.limit, MAX_PIECES)
+    if len(ids) > limit:
+        raise DecodeError(f"the translation begins with {len(ids)} pieces, the limit is {limit}; shorten it")
     return ids
 
 
