@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from heed.cli.startup import import_torch
-from heed.errors import CheckpointError, ConfigError
+from heed.errors import CheckpointError, ConfigError, printable
 
 HELP = "type a sentence and see inside as you type; switch parts off; watch a run train"
 
@@ -51,15 +51,18 @@ def run(args: argparse.Namespace) -> int:
     listening = _listen(args.port)
     import_torch()
     from heed.lab.app import create_app
+    from heed.lab.models import Models
 
     with listening:
-        app = create_app(paths)
-        for path in paths:
-            if not any((path / "checkpoints").glob("[!.]*")):
-                print(f"{path}: has no checkpoint yet; the page shows it as soon as there is one", file=sys.stderr)
+        models = Models(paths)
+        for one in models.described():
+            if one["problem"]:
+                print(printable(one["problem"]), file=sys.stderr)
         print(f"http://{_HOST}:{listening.getsockname()[1]}/", flush=True)
         print(f"{', '.join(map(str, paths))}: open that address in a browser; Ctrl-C ends the lab", file=sys.stderr)
-        config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=3)
+        config = uvicorn.Config(
+            create_app(models), log_level="warning", access_log=False, ws="none", timeout_graceful_shutdown=3
+        )
         uvicorn.Server(config).run(sockets=[listening])
     return 0
 

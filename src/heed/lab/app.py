@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -33,9 +33,9 @@ _HOSTS = ("127.0.0.1", "localhost")
 class Lab:
     """Models, what is watched of them, and the worker."""
 
-    def __init__(self, paths: Sequence[Path]) -> None:
-        self.models = Models(paths)
-        self.strips = [Strip(path) for path in paths]
+    def __init__(self, models: Models) -> None:
+        self.models = models
+        self.strips = [Strip(path) for path in models.paths]
         self.worker = Worker()
         self._said: set[Path] = set()
 
@@ -54,7 +54,7 @@ class Lab:
         return self.worker.ask(f"{ask.client} inspect", compute)
 
     def tick(self) -> None:
-        """Look at the runs: compute the frames that are missing of those that train or are watched."""
+        """Look at the runs: say which are gone, and compute the frames that are missing of those that are watched."""
         for strip in self.strips:
             if not strip.path.exists():
                 if strip.path not in self._said:
@@ -66,13 +66,9 @@ class Lab:
                 self.worker.later(f"frame {strip.path}", lambda _, strip=strip, step=step: strip.add(step))  # type: ignore[misc]
 
 
-def create_app(paths: Sequence[Path]) -> Starlette:
-    """Return the app for these run folders.
-
-    Raises:
-        CheckpointError: one of them is no run folder.
-    """
-    lab = Lab(paths)
+def create_app(models: Models) -> Starlette:
+    """Return the app that shows these models."""
+    lab = Lab(models)
     html, policy = page_and_policy()
     web = served()
 
@@ -85,7 +81,7 @@ def create_app(paths: Sequence[Path]) -> Starlette:
             return PlainTextResponse("there is no such file\n", status_code=404)
         return Response(found[1], media_type=found[0])
 
-    async def models(request: Request) -> Response:
+    async def listed(request: Request) -> Response:
         return _json({"models": await run_in_threadpool(lab.models.described)})
 
     async def inspect(request: Request) -> Response:
@@ -123,7 +119,7 @@ def create_app(paths: Sequence[Path]) -> Starlette:
         routes=[
             Route("/", page),
             Route("/web/{name}", file),
-            Route("/api/models", models),
+            Route("/api/models", listed),
             Route("/api/inspect", inspect, methods=["POST"]),
             Route("/api/why", contrast, methods=["POST"]),
             Route("/api/watch/{number:int}", watch),

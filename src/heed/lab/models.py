@@ -15,6 +15,7 @@ from heed.inside.inspection import pairs_that_fit, roles_of
 from heed.inside.roles import Roles
 from heed.inside.sample import read_pairs, validation_files
 from heed.run import RunFolder
+from heed.settings import read_run_config
 
 _MAX_LOADED = 4
 _SAMPLE_PAIRS = 100  # to name the heads by
@@ -109,18 +110,18 @@ def _described(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = {"name": str(path), "problem": "", "checkpoints": [], "state": "deleted", "shape": None}
     try:
         check_exists(path)
-        run = RunFolder.open(path)
         state = state_of(path)
         found |= {"state": state.state, "step": state.step, "max_steps": state.max_steps}
-        model = run.config.model
+        config = read_run_config(path)
+        model = config.model
         found["shape"] = {
             "encoder": model.encoder_layers,
             "decoder": model.decoder_layers,
             "h": model.h,
             "limit": model.max_length,
         }
-        found["search"] = {"beam": run.config.decode.beam, "alpha": run.config.decode.alpha}
-        found["checkpoints"] = checkpoints(run)
+        found["search"] = {"beam": config.decode.beam, "alpha": config.decode.alpha}
+        found["checkpoints"] = _checkpoints(path)
         if not found["checkpoints"]:
             found["problem"] = f"{path}: has no checkpoint yet; the page shows it as soon as there is one"
     except HeedError as error:
@@ -130,9 +131,9 @@ def _described(path: Path) -> dict[str, Any]:
     return found
 
 
-def checkpoints(run: RunFolder) -> list[str]:
+def _checkpoints(path: Path) -> list[str]:
     """Return the names of a run's checkpoints that can be loaded, oldest first."""
-    folders = (run.path / "checkpoints").glob("[!.]*")
+    folders = (path / "checkpoints").glob("[!.]*")
     return sorted(
         (one.name for one in folders if one.is_dir() and not one.name.startswith("damaged-")),
         key=lambda name: (name.rpartition("-")[2], name),

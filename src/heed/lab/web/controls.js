@@ -52,7 +52,6 @@ export function switchboard(onChange) {
   const body = el("div", { class: "switchboard" });
   const summary = el("summary", { "data-key": "switches" });
   const node = el("details", { id: "switches" }, summary, body);
-  node.open = nOff() > 0;
   let shape = null;
   const set = (values) => {
     change(values, true);
@@ -165,7 +164,8 @@ export function switchboard(onChange) {
   return {
     node,
     show(newShape) {
-      if (JSON.stringify(newShape) !== JSON.stringify(shape)) shape = newShape;
+      if (!shape && nOff()) node.open = true; // as the link says
+      if (newShape) shape = newShape;
       draw();
     },
   };

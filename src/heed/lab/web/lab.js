@@ -192,6 +192,9 @@ function controls() {
 function draw() {
   if (!(state.view in VIEWS)) state.view = "attention";
   chooseTab(tabs, main);
+  const tab = tabs.querySelector("[aria-selected=true]");
+  if (tab.offsetLeft < tabs.scrollLeft || tab.offsetLeft + tab.offsetWidth > tabs.scrollLeft + tabs.clientWidth)
+    tabs.scrollLeft = tab.offsetLeft - 20;
   alert.hidden = !problem;
   alert.textContent = problem;
   document.documentElement.classList.toggle("stale", Boolean(problem));
@@ -247,6 +250,7 @@ function onState() {
 }
 
 async function lookAtModels(isFirst = false) {
+  if (document.hidden && !isFirst) return setTimeout(lookAtModels, LOOK_AGAIN);
   const before = JSON.stringify(models);
   try {
     models = await askModels();

@@ -29,6 +29,7 @@ export function trainingView(models) {
   };
   const look = async () => {
     if (!body.isConnected) return; // another view is open
+    if (document.hidden) return setTimeout(look, EVERY);
     try {
       const told = await watched(number, [...strip.frames.keys()]);
       for (const frame of told.frames) strip.frames.set(frame.step, unpacked(frame));
@@ -154,6 +155,7 @@ function film(told, frames, steps, at) {
   });
   const frame = frames.get(steps[at]);
   const weight = weights(frame.attention[sentence], layer, head);
+  const value = (i, j) => short(weight(i, j) || 1e-6); // to 1/255, so never exactly 0
   requestAnimationFrame(() => {
     const chosen = thumbs.querySelector(".chosen");
     if (chosen) thumbs.scrollLeft = chosen.offsetLeft - thumbs.clientWidth / 2;
@@ -211,7 +213,7 @@ function film(told, frames, steps, at) {
       label: `attention at step ${steps[at]}, layer ${layer + 1}, ${head < 0 ? "mean of all heads" : `head ${head + 1}`}, to 1/255`,
       cell: (i, j) => ({
         rgb: weightRgb(weight(i, j)),
-        text: short(weight(i, j)),
+        text: value(i, j),
         title: `${target[i]} → ${source[j]}: ${weight(i, j).toFixed(3)}`,
       }),
     }),
@@ -225,8 +227,9 @@ function curve(title, points, marked) {
   const values = points.map((one) => one[1]);
   const [first, last] = [Math.min(...steps), Math.max(...steps)];
   const [low, high] = [Math.min(...values), Math.max(...values)];
-  const x = (step) => left + ((step - first) / Math.max(last - first, 1)) * (width - left - 12);
-  const y = (value) => height - bottom - ((value - low) / Math.max(high - low, 1e-9)) * (height - bottom - top);
+  const share = (value, from, to) => (to > from ? (value - from) / (to - from) : 0.5);
+  const x = (step) => left + share(step, first, last) * (width - left - 12);
+  const y = (value) => height - bottom - share(value, low, high) * (height - bottom - top);
   const label = (value) => number(value, Math.abs(value) >= 10 ? 1 : 2);
   const drawing = svg(
     "svg",
@@ -237,8 +240,8 @@ function curve(title, points, marked) {
     },
     svg("path", { class: "axis", d: `M${left} ${top}V${height - bottom}H${width - 8}` }),
     high > low ? svg("text", { x: left - 5, y: y(high) + 8, class: "end" }, label(high)) : null,
-    svg("text", { x: left - 5, y: y(low) + 1, class: "end" }, label(low)),
-    svg("text", { x: left, y: height - 5 }, first),
+    svg("text", { x: left - 5, y: y(low) + (high > low ? 1 : 4), class: "end" }, label(low)),
+    svg("text", { x: x(first), y: height - 5, class: last > first ? "" : "middle" }, first),
     last > first ? svg("text", { x: width - 10, y: height - 5, class: "end" }, last) : null,
   );
   if (marked !== undefined && marked >= first && marked <= last)
