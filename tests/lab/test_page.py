@@ -12,12 +12,12 @@ from heed.inside.observe import Switches
 from heed.inside.words import by_words
 from heed.options import SearchOptions
 from heed.translator import Translator, load
-from tests.lab.conftest import TEXT, Open, RunningLab
+from tests.lab.conftest import TEXT, Open, RunningLab, running_lab
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 VIEWS = ["attention", "beam", "walk", "heads", "occlusion", "layers", "why", "compare", "training"]
 START = f"text={TEXT.replace(' ', '+')}"
@@ -28,8 +28,8 @@ def answered(tab: "Page") -> int:
 
 
 def wait_for_answer(tab: "Page", after: int) -> None:
-    tab.wait_for_function(f"Number(document.documentElement.dataset.answered) > {after}", timeout=60_000)
-    tab.wait_for_function("!document.documentElement.dataset.busy", timeout=60_000)
+    tab.wait_for_function(f"() => Number(document.documentElement.dataset.answered) > {after}", timeout=60_000)
+    tab.wait_for_function("() => !document.documentElement.dataset.busy", timeout=60_000)
 
 
 def wait_for_translation(tab: "Page", text: str) -> None:
@@ -75,7 +75,7 @@ def test_the_link_brings_all_of_it_back(lab: RunningLab, open_lab: Open) -> None
 
 @pytest.mark.parametrize(
     "text",
-    ["<script>document.title='owned'</script><img src=x onerror=alert(1)>", "🦊 &amp; </textarea>", "שועל חום", "狐狸"],
+    ["<b>x</b><script>1</script><img src=x>", "🦊 &amp; </textarea>", "שועל חום", "狐狸"],
 )
 def test_text_is_never_markup(lab: RunningLab, open_lab: Open, text: str) -> None:
     tab = open_lab(lab, START)
@@ -220,7 +220,7 @@ def test_why_shows_what_the_lab_computed(lab: RunningLab, open_lab: Open, transl
     tab = open_lab(lab, f"{START}&view=why")
     tab.fill("#that", "Hund")
     tab.wait_for_selector("#why .key:has-text('H')", timeout=60_000)
-    tab.wait_for_function("document.querySelectorAll('#parts tbody tr').length === 10")
+    tab.wait_for_function("() => document.querySelectorAll('#parts tbody tr').length === 10")
     plain = look(engine_of(translator), TEXT, SearchOptions(beam=3))
     this = [plain.target.ids[t] for t in plain.target.words[0]]
     told = lab.post("/api/why", {"client": "test", "text": TEXT, "before": [], "this": this, "that": "Hund"}).json
@@ -275,7 +275,7 @@ def test_every_view_fits_its_width(lab: RunningLab, open_lab: Open, width: int, 
     tab.click("#search summary")
     for view in VIEWS:
         tab.click(f"#tab-{view}")
-        tab.wait_for_function("document.querySelector('main').innerText.length > 100", timeout=60_000)
+        tab.wait_for_function("() => document.querySelector('main').innerText.length > 100", timeout=60_000)
         assert tab.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, view
 
 
@@ -300,13 +300,13 @@ def test_every_control_is_reached_by_tab_and_is_seen_to_be(lab: RunningLab, open
             """() => {
               const node = document.activeElement;
               if (node === document.body) return "outside";
-              window.reached.add(node.dataset.key ?? node.id ?? node);
+              window.reached.add(node.dataset.key || node.id || node);
               const style = getComputedStyle(node);
               return `${style.outlineStyle} ${style.outlineWidth}`;
             }"""
         )
         assert outline == "outside" or outline.startswith("solid"), outline
-    assert tab.evaluate("window.reached.size") >= expected * 0.9
+    assert tab.evaluate("window.reached.size") >= expected
 
 
 def test_two_browsers_at_once(lab: RunningLab, open_lab: Open, translator: Translator) -> None:
@@ -318,12 +318,12 @@ def test_two_browsers_at_once(lab: RunningLab, open_lab: Open, translator: Trans
     wait_for_translation(other, translator.translate(["the lazy dog 4"])[0].text)
 
 
-def test_the_end_of_the_lab_is_said(run: "Path", open_lab: Open) -> None:
-    from tests.lab.conftest import running_lab
-
+def test_the_end_of_the_lab_is_said(run: "Path", browser: "Browser") -> None:
     with running_lab(run) as own:
-        tab = open_lab(own, START)
-        tab.context.set_default_timeout(60_000)
+        tab = browser.new_page()
+        tab.goto(f"{own.address}/#{START}")
+        tab.wait_for_selector("html[data-answered]", timeout=60_000)
         code, err = own.stop()
         assert code == 130 and "Traceback" not in err and "heed lab: stopped" in err
-    tab.close()
+        tab.wait_for_selector("[role=alert]:has-text('The lab does not answer')", timeout=60_000)
+        tab.close()
