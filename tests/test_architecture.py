@@ -3,7 +3,7 @@
 errors | vocabulary | wording | bar | allocator | processor | threads < lock < durable | cache
        < config | kernels | options < settings < text | model | evaluate | demo < parsing
        < data | datasets | decode | translation < doctor | confidence < checkpoint < run < export < engines < parser
-       < inside < translator < follow | training | distil < serve | paper | bench < cli
+       < inside < translator < follow | training | distil < serve | paper | bench | lab < cli
 """
 
 import ast
@@ -37,7 +37,7 @@ ORDER = [
     ["inside"],
     ["translator"],
     ["follow", "training", "distil"],
-    ["serve", "paper", "bench"],
+    ["serve", "paper", "bench", "lab"],
     ["cli"],
 ]
 ROW = {name: row for row, names in enumerate(ORDER) for name in names}
@@ -168,7 +168,7 @@ def test_only_the_command_exits() -> None:
 # The front door exports it; other software takes nothing else; and it alone has attention to show.
 KNOW_THE_TRANSFORMER = {"__init__.py", "export/ctranslate2.py", "export/huggingface.py", "engines/pytorch.py"}
 KNOW_THE_TRANSFORMER |= {f"inside/{name}.py" for name in ("forced", "heads", "inspection", "lens", "occlusion")}
-KNOW_THE_TRANSFORMER |= {f"inside/{name}.py" for name in ("alignment", "roles", "walk")}
+KNOW_THE_TRANSFORMER |= {f"inside/{name}.py" for name in ("alignment", "roles", "switched", "walk")}
 KNOW_THE_TRANSFORMER |= {"cli/align.py", "export/exportable.py"}
 
 

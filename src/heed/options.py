@@ -44,6 +44,7 @@ class SearchOptions:
     sampling: Sampling | None = None  # draw at random instead of searching
     prefixes: Sequence[str] | None = None  # the forced beginning of each text's translation
     whole: bool = False  # set by `Translator`: the prefixes are whole translations, to be scored
+    prefix_ids: Sequence[Sequence[int]] | None = None  # the same as ids of pieces; only the torch engine reads them
     constraint: Any = None  # a heed.decode.search.Constraint; its `start` is called with the index of a text
     glossary: Any = None  # a heed.text.glossary.Glossary: terms that the translations must contain
     copy: bool | None = None  # copy addresses, tags and so on; None: the run's `decode.copy`, where search can do it

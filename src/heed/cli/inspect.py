@@ -138,47 +138,27 @@ def _drawn(args: argparse.Namespace, inspection: "Inspection") -> str:
 
 def _sample(args: argparse.Namespace) -> tuple[list[tuple[str, str]], str]:
     """Return pairs to measure heads on: those asked for, or the run's validation text if it is still there."""
-    from heed.run import RunFolder
+    from heed.inside.sample import read_pairs, read_trees, validation_files, validation_trees
 
     if args.roles_from:
-        return _read_pairs(*args.roles_from), f"{args.roles_from[0]}, {args.roles_from[1]}"
-    data = RunFolder.open(args.model).config.data
-    if data.valid_trees:
+        source, target = args.roles_from
+        return read_pairs(source, target, _SAMPLE_PAIRS), f"{source}, {target}"
+    run = Path(args.model)
+    if (trees := validation_trees(run)) is not None:
         try:
-            return _read_trees(data.valid_trees), data.valid_trees
+            return read_trees(trees, _SAMPLE_PAIRS), trees
         except (DataError, OSError):
-            print(f"{data.valid_trees}: cannot be read, so the heads get no names", file=sys.stderr)
-    if data.valid_source and data.valid_target:
+            print(f"{trees}: cannot be read, so the heads get no names", file=sys.stderr)
+    files = validation_files(run)
+    if files is not None:
         try:
-            return _read_pairs(data.valid_source, data.valid_target), f"{data.valid_source}, {data.valid_target}"
+            return read_pairs(*files, _SAMPLE_PAIRS), ", ".join(files)
         except (DataError, OSError):
             print(
-                f"{data.valid_source}: cannot be read, so the heads get no names; --roles-from names other text",
+                f"{files[0]}: cannot be read, so the heads get no names; --roles-from names other text",
                 file=sys.stderr,
             )
     return [], ""
-
-
-def _read_pairs(source: str, target: str) -> list[tuple[str, str]]:
-    from itertools import islice
-
-    from heed.text.lines import read_lines
-
-    sides = [list(islice(read_lines(path), _SAMPLE_PAIRS)) for path in (source, target)]
-    if len(sides[0]) != len(sides[1]):
-        raise DataError(
-            f"{source} has {len(sides[0])} lines, {target} has {len(sides[1])}; give two that belong together"
-        )
-    return [(a, b) for a, b in zip(*sides, strict=True) if a.strip() and b.strip()]
-
-
-def _read_trees(path: str) -> list[tuple[str, str]]:
-    from itertools import islice
-
-    from heed.parsing.tokenizer import sentence_text
-    from heed.parsing.trees import read_treebank
-
-    return [(sentence_text(tree.words()), str(tree)) for tree in islice(read_treebank(path), _SAMPLE_PAIRS)]
 
 
 def _say(path: str) -> None:

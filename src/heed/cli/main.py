@@ -24,6 +24,7 @@ from heed.cli import (
     evaluate,
     export,
     inspect,
+    lab,
     models,
     paper,
     parse,
@@ -55,6 +56,7 @@ COMMANDS = {
     "confidence": confidence,
     "inspect": inspect,
     "align": align,
+    "lab": lab,
     "export": export,
     "runs": runs,
     "plot": plot,
@@ -68,7 +70,7 @@ GROUPS = {
     "first steps": ["demo", "train", "translate", "models", "parse"],
     "preparing and training": ["data", "doctor", "split", "prepare", "distil", "runs", "plot", "check-resume"],
     "measuring": ["evaluate", "score", "confidence", "bench", "paper"],
-    "looking inside": ["inspect", "align"],
+    "looking inside": ["inspect", "lab", "align"],
     "other": ["export"],
 }
 

@@ -1,5 +1,6 @@
 """The torch engine: heed's own search with PyTorch models, the reference and the default."""
 
+import copy
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -37,7 +38,7 @@ _BATCH_TOKENS_TIMES_BEAM = 4096
 # How many hypotheses there are if a translation must contain phrases: the beam, and one for each token of the phrases,
 # rounded up, because texts of different widths do not share a batch.
 _REQUIRED_WIDTHS = (8, 16, 32, 64)
-_MAX_ONE_CORE_D_MODEL = 256  # up to this d_model, one core is as fast as several for the steps of a single batch
+MAX_ONE_CORE_D_MODEL = 256  # up to this d_model, one core is as fast as several for the steps of a single batch
 
 
 class PyTorchEngine:
@@ -68,6 +69,7 @@ class PyTorchEngine:
         self.models, self.tokenizer, self.decode, self.int8 = list(models), tokenizer, decode, int8
         self._weights = weights
         self._searchers: tuple[list[Snapshot], list[Searchable]] | None = None
+        self._own_searcher: Searchable | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to pickle, without the compiled decoders: they hold pointers, so a copy makes its own."""
@@ -116,7 +118,9 @@ class PyTorchEngine:
         self, texts: Sequence[str], numbers: Sequence[int], options: SearchOptions, on_done: Callable[[list[int]], None]
     ) -> list[Translation]:
         ids = self.tokenizer.encode_ids(texts)
-        prefixes = None if options.prefixes is None else self.tokenizer.encode_ids(options.prefixes)
+        prefixes = None if options.prefix_ids is None else [list(one) for one in options.prefix_ids]
+        if options.prefixes is not None:
+            prefixes = self.tokenizer.encode_ids(options.prefixes)
         if prefixes is not None and options.whole:
             prefixes = [[*prefix, self.tokenizer.vocabulary.end] for prefix in prefixes]
         deadline = math.inf if options.seconds is None else time.monotonic() + options.seconds
@@ -128,7 +132,7 @@ class PyTorchEngine:
         found: dict[int, Translation] = {}
         results = map_batches(
             *(partial(self._search, step, request), batches, n_threads),
-            all_cores_if_single=self.models[0].config.d_model > _MAX_ONE_CORE_D_MODEL,
+            all_cores_if_single=self.models[0].config.d_model > MAX_ONE_CORE_D_MODEL,
         )
         for rows, translations in zip(batches, results, strict=True):
             found.update(zip(rows, translations, strict=True))
@@ -260,11 +264,19 @@ class PyTorchEngine:
                 scores[i] = PairScore(total, n_tokens)
         return [score for score in scores if score is not None]
 
+    def searching_with(self, searcher: Searchable) -> "PyTorchEngine":
+        """Return an engine like this one that searches with `searcher`."""
+        engine = copy.copy(self)
+        engine._own_searcher = searcher
+        return engine
+
     def _current_searchers(self) -> list[Searchable]:
         """Return the models to search with, those that C implements as `CompiledTransformer`.
 
         They are rebuilt if a model has been changed, converted or replaced.
         """
+        if self._own_searcher is not None:
+            return [self._own_searcher]
         current = self._searchers  # a local name, as another thread may replace it
         if current is None or not _match(current[0], self.models):
             snapshots = [Snapshot(model) for model in self.models]

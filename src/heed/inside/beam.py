@@ -1,7 +1,10 @@
 """The beam as a tree: every candidate that was considered, whose continuation it is, and what became of it."""
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from heed.inside.words import END
 from heed.translation import SearchTrace
 
 
@@ -40,6 +43,17 @@ def beam_tree(trace: SearchTrace, pieces: list[str], is_finished: bool, beam: in
             nodes.append(Node(step, rank, kept_before[one.parent], one.piece, one.log_probability, one.fate))
         kept_before = kept
     return BeamTree(nodes, _path(nodes, pieces, is_finished), is_finished, beam, alpha)
+
+
+def drawn_path(pieces: list[str], log_probabilities: Sequence[float], is_finished: bool, alpha: float) -> BeamTree:
+    """Return what was drawn at random: a tree with one path."""
+    totals = itertools.accumulate(log_probabilities)
+    spelt = [*pieces, *([END] if is_finished else [])]
+    nodes = [
+        Node(step, 1, step - 2, piece, total, "finished" if step > len(pieces) else "kept")
+        for step, (piece, total) in enumerate(zip(spelt, totals, strict=True), 1)
+    ]
+    return BeamTree(nodes, list(range(len(nodes))), is_finished, 1, alpha)
 
 
 def _path(nodes: list[Node], pieces: list[str], is_finished: bool) -> list[int]:

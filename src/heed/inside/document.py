@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heed.inside.inspection import Inspection
+from heed.inside.inspection import Inspection, Look
 from heed.inside.observe import KINDS
 from heed.model.embedding import SharedEmbedding
 
@@ -60,34 +60,42 @@ class _Packing:
         return b"".join(self._parts)
 
 
-def document(inspection: Inspection, limit: int = LIMIT_BYTES) -> Document:
-    """Pack an inspection into at most `limit` bytes of page; what is always there may need more."""
+def document(inspection: Look, limit: int = LIMIT_BYTES, walk: bool = True) -> Document:
+    """Pack an inspection into at most `limit` bytes of page; what is always there may need more.
+
+    Without `walk`, the numbers of the layers and their weights are left out.
+    """
     packing = _Packing()
     attention_bytes = sum(one.nbytes for one in inspection.attention.values())
     precision = "float32" if attention_bytes * _BASE64 < limit / 2 else "float16"
     for kind in KINDS:
         packing.add(f"attention.{kind}", inspection.attention[kind], precision)
-        packing.add(f"heads_off.change.{kind}", inspection.heads_off.change[kind], "float32")
-        packing.add(f"heads_off.first_choice.{kind}", inspection.heads_off.first_choice[kind], "int32")
+        if isinstance(inspection, Inspection):
+            packing.add(f"heads_off.change.{kind}", inspection.heads_off.change[kind], "float32")
+            packing.add(f"heads_off.first_choice.{kind}", inspection.heads_off.first_choice[kind], "int32")
         if inspection.roles is not None:
             packing.add(f"roles.share.{kind}", inspection.roles.share[kind], "float32")
             packing.add(f"roles.chance.{kind}", inspection.roles.chance[kind], "float32")
-    packing.add("occlusion.change", inspection.occlusion.change, "float32")
-    packing.add("occlusion.first_choice", inspection.occlusion.first_choice, "int32")
+    if isinstance(inspection, Inspection):
+        packing.add("occlusion.change", inspection.occlusion.change, "float32")
+        packing.add("occlusion.first_choice", inspection.occlusion.first_choice, "int32")
     packing.add("lens.rank", inspection.lens.rank, "int32")
     packing.add("lens.probability", inspection.lens.probability, "float32")
     packing.add("lens.first_choice", inspection.lens.first_choice, "int32")
-    _add_ends(packing, inspection)
-    left = (limit - _OTHER_BYTES) / _BASE64 - len(zlib.compress(packing.data(), 1))
-    layers, used = _add_layers(packing, inspection, left * _LAYERS_SHARE)
-    columns = _add_weights(packing, inspection, layers, left - used)
+    layers: dict[str, list[int]] = {}
+    columns: dict[str, int] = {}
+    if walk:
+        _add_ends(packing, inspection)
+        left = (limit - _OTHER_BYTES) / _BASE64 - len(zlib.compress(packing.data(), 1))
+        layers, used = _add_layers(packing, inspection, left * _LAYERS_SHARE)
+        columns = _add_weights(packing, inspection, layers, left - used)
     summary = inspection.summary()
     summary["arrays"] = packing.index
     summary["walk"] = {"layers": layers, "columns": columns, "precision": "float16", "attention": precision}
     return Document(summary, packing.data())
 
 
-def _add_ends(packing: _Packing, inspection: Inspection) -> None:
+def _add_ends(packing: _Packing, inspection: Look) -> None:
     """Add what enters the two stacks and what leaves them."""
     walk, model = inspection.walk, inspection.model
     outputs = {*inspection.target.ids, *inspection.top_ids[:, :_WORDS_TRACED].ravel().tolist()}
@@ -110,7 +118,7 @@ def _add_embedding(packing: _Packing, name: str, embedding: SharedEmbedding, use
     packing.add(f"{name}.rows", _numpy(embedding.weight)[ids], "float16")
 
 
-def _stored(inspection: Inspection, stack: str, layer: int) -> dict[str, NDArray[Any]]:
+def _stored(inspection: Look, stack: str, layer: int) -> dict[str, NDArray[Any]]:
     """Return the numbers of a layer that the page cannot work out from others."""
     at = f"{stack}.{layer}"
     names = [f"{at}.x", f"{at}.ff.inner", f"{at}.ff.out"]
@@ -125,7 +133,7 @@ def _stored(inspection: Inspection, stack: str, layer: int) -> dict[str, NDArray
     return found
 
 
-def _add_layers(packing: _Packing, inspection: Inspection, room: float) -> tuple[dict[str, list[int]], float]:
+def _add_layers(packing: _Packing, inspection: Look, room: float) -> tuple[dict[str, list[int]], float]:
     """Add the layers that fit, from both ends of each stack inwards; return which, and the bytes they take."""
     used = 0.0
     n_encoder, n_decoder = len(inspection.attention["encoder"]), len(inspection.attention["decoder"])
@@ -154,9 +162,7 @@ def _from_the_ends(n: int) -> list[int]:
     return [i // 2 if i % 2 == 0 else n - 1 - i // 2 for i in range(n)]
 
 
-def _add_weights(
-    packing: _Packing, inspection: Inspection, layers: dict[str, list[int]], left: float
-) -> dict[str, int]:
+def _add_weights(packing: _Packing, inspection: Look, layers: dict[str, list[int]], left: float) -> dict[str, int]:
     """Add as many columns of every weight matrix as fit, the same share of each, and return how many.
 
     Column j of W is what makes number j of x W. "head": of W_Q and W_K within each head, "value": of W_V there,

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from heed.inside.forced import Floats, Ints, forced
-from heed.inside.observe import KINDS, Kind, heads_gated
+from heed.inside.observe import KINDS, NOTHING_OFF, Kind, Switches, heads_gated
 from heed.model.transformer import Transformer
 
 _ROWS_AT_ONCE = 32  # sentences of a batch, one for each head that is off
@@ -31,9 +31,13 @@ def switch_off_heads(
     n_layers: dict[Kind, int],
     h: int,
     on_done: Callable[[int], None],
+    switches: Switches = NOTHING_OFF,
 ) -> HeadsOff:
-    """Score the translation once for each head that is off. `on_done` is told of each number of heads."""
-    before_T = forced(model, [source], target, heads_gated({}))[0][0]
+    """Score the translation once for each head that is off, besides what `switches` has switched off.
+
+    `on_done` is told of each number of heads.
+    """
+    before_T = forced(model, [source], target, heads_gated({}, switches))[0][0]
     change, first_choice = {}, {}
     for kind in KINDS:
         n_heads = n_layers[kind] * h
@@ -43,7 +47,7 @@ def switch_off_heads(
             gates = {(kind, layer): torch.ones(len(off), h, device=model.device) for layer in range(n_layers[kind])}
             for row, number in enumerate(off):
                 gates[kind, number // h][row, number % h] = 0
-            found.append(forced(model, [source] * len(off), target, heads_gated(gates)))
+            found.append(forced(model, [source] * len(off), target, heads_gated(gates, switches)))
             on_done(len(off))
         logprobs, chosen = (
             np.concatenate(arrays).reshape(n_layers[kind], h, -1) for arrays in zip(*found, strict=True)

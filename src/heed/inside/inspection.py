@@ -3,7 +3,7 @@
 import io
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from heed.engines.pytorch import PyTorchEngine
 from heed.errors import DecodeError
-from heed.inside.beam import BeamTree, beam_tree
+from heed.inside.beam import BeamTree, beam_tree, drawn_path
 from heed.inside.heads import HeadsOff, switch_off_heads
 from heed.inside.lens import Lens, lens
-from heed.inside.observe import KINDS, Kind
+from heed.inside.observe import KINDS, NOTHING_OFF, Kind, Switches
 from heed.inside.occlusion import Occlusion, leave_words_out
 from heed.inside.roles import ROLES, Roles, Sample, measure_roles
+from heed.inside.switched import SwitchedSearch, switched
 from heed.inside.walk import Arrays, attention_of, record
 from heed.inside.words import Side, side_of
 from heed.model.transformer import Transformer
@@ -48,14 +49,16 @@ _STOPS = (".", "!", "?", "。", "！", "？", "۔", "।", "…", ",", ";", ":")
 
 
 @dataclass(frozen=True, eq=False)
-class Inspection:
-    """What a model computed for one sentence, its translation, and what was measured about both.
+class Look:
+    """What a model computed for one sentence and its translation: one search and one forward pass.
 
     Attention weights are those of the formula (`model/attention.py`); a fused kernel's differ in the last bits.
     """
 
-    model: Transformer = field(repr=False)
+    model: Transformer = field(repr=False)  # without the layers and positions that are switched off
     name: str  # of the model
+    switches: Switches = field(repr=False)
+    n_forced: int  # pieces of the translation that were given
     translation: Translation
     source: Side
     target: Side
@@ -63,12 +66,11 @@ class Inspection:
     attention: dict[Kind, NDArray[np.float32]] = field(repr=False)  # layers × heads × rows × columns
     walk: Arrays = field(repr=False)  # `walk.record` lists the names
     beam: BeamTree = field(repr=False)
-    heads_off: HeadsOff = field(repr=False)
-    occlusion: Occlusion = field(repr=False)
     lens: Lens = field(repr=False)
     roles: Roles | None = field(repr=False)  # None: there was no sample
     top_ids: NDArray[np.int64] = field(repr=False)  # T × TOP_WORDS: the most probable next tokens
     piece: Callable[[int], str] = field(repr=False)  # of an id
+    blank: tuple[int, ...] = field(repr=False)  # ids that take the place of a word left out; a translator has none
 
     @property
     def log_partition(self) -> NDArray[np.float64]:
@@ -82,13 +84,10 @@ class Inspection:
         """Return all arrays by name: attention.encoder, walk.encoder.0.self.q, occlusion.change and so on."""
         found: dict[str, NDArray[Any]] = {f"attention.{kind}": self.attention[kind] for kind in KINDS}
         found |= {f"walk.{name}": array for name, array in self.walk.items()}
-        for kind in KINDS:
-            found[f"heads_off.change.{kind}"] = self.heads_off.change[kind]
-            found[f"heads_off.first_choice.{kind}"] = self.heads_off.first_choice[kind]
-            if self.roles is not None:
-                found[f"roles.share.{kind}"] = self.roles.share[kind]
-                found[f"roles.chance.{kind}"] = self.roles.chance[kind]
-        found |= {"occlusion.change": self.occlusion.change, "occlusion.first_choice": self.occlusion.first_choice}
+        for kind in KINDS if self.roles is not None else ():
+            assert self.roles is not None
+            found[f"roles.share.{kind}"] = self.roles.share[kind]
+            found[f"roles.chance.{kind}"] = self.roles.chance[kind]
         found |= {f"lens.{name}": array for name, array in asdict(self.lens).items()}
         return found
 
@@ -116,6 +115,7 @@ class Inspection:
                 "log_probabilities": list(self.translation.log_probabilities),
                 "finished": self.translation.finished,
             },
+            "forced": self.n_forced,
             "beam": asdict(self.beam),
             "roles": None
             if self.roles is None
@@ -144,11 +144,35 @@ class Inspection:
             "axes": AXES,
         }
 
+    def _chosen(self) -> list[NDArray[np.int64]]:
+        """Return the arrays that name tokens."""
+        return [self.lens.first_choice]
+
     def _pieces(self) -> dict[str, str]:
         """Return the pieces of all ids that arrays name."""
-        chosen = [self.occlusion.first_choice, self.lens.first_choice, *self.heads_off.first_choice.values()]
-        ids = {int(one) for array in chosen for one in np.unique(array)}
+        ids = {int(one) for array in self._chosen() for one in np.unique(array)}
         return {str(one): self.piece(one) for one in sorted(ids)}
+
+
+@dataclass(frozen=True, eq=False)
+class Inspection(Look):
+    """The same, and what each head and each source word is worth: a forward pass for each."""
+
+    heads_off: HeadsOff = field(repr=False)
+    occlusion: Occlusion = field(repr=False)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        found = super().arrays()
+        for kind in KINDS:
+            found[f"heads_off.change.{kind}"] = self.heads_off.change[kind]
+            found[f"heads_off.first_choice.{kind}"] = self.heads_off.first_choice[kind]
+        return found | {
+            "occlusion.change": self.occlusion.change,
+            "occlusion.first_choice": self.occlusion.first_choice,
+        }
+
+    def _chosen(self) -> list[NDArray[np.int64]]:
+        return [*super()._chosen(), self.occlusion.first_choice, *self.heads_off.first_choice.values()]
 
     def to_json(self) -> str:
         """Return it as JSON, arrays as lists; those of the walk are too many and in `to_npz` only."""
@@ -182,6 +206,35 @@ def inspect_text(
     Raises:
         DecodeError: a blank text, one longer than the model's limit, or a model without heads.
     """
+    options = SearchOptions(
+        beam=engine.decode.beam if beam is None else beam,
+        alpha=engine.decode.alpha if alpha is None else alpha,
+    )
+    seen = look(engine, text, options, name=name)
+    pairs = pairs_that_fit(engine, sample)
+    tell = _Counter(progress, n_forward_passes(seen) + len(pairs))
+    if pairs:
+        seen = replace(seen, roles=roles_of(engine, pairs, sample_name, tell))
+    return measured(seen, tell)
+
+
+def look(
+    engine: PyTorchEngine,
+    text: str,
+    options: SearchOptions,
+    *,
+    switches: Switches = NOTHING_OFF,
+    prefix: Sequence[int] = (),
+    roles: Roles | None = None,
+    name: str = "the model",
+) -> Look:
+    """Translate a text and record what the model computes, with parts of it switched off.
+
+    `prefix`: the tokens that the translation begins with.
+
+    Raises:
+        DecodeError: a blank text, one longer than the model's limit, an option out of range, or a model without heads.
+    """
     model, tokenizer = one_transformer(engine), engine.tokenizer
     if not normalize(text):
         raise DecodeError("the text is blank; give a sentence to inspect")
@@ -193,59 +246,78 @@ def inspect_text(
             f"the text has {len(source):,} pieces, the model's limit is {engine.limit:,} (model.max_length); "
             "inspect one sentence of it"
         )
-    options = checked(
-        SearchOptions(
-            beam=engine.decode.beam if beam is None else beam,
-            alpha=engine.decode.alpha if alpha is None else alpha,
-            trace=True,
-        )
-    )
+    if switches != NOTHING_OFF:
+        model = switched(model, switches)
+        engine = engine.searching_with(SwitchedSearch(model, switches))
+    options = checked(replace(options, trace=options.sampling is None, prefix_ids=[prefix] if prefix else None))
     symbols: frozenset[str] = frozenset()
-    instead: list[int] = []
+    blank: tuple[int, ...] = ()
     if isinstance(tokenizer, TreeTokenizer) and sentence is not None:
         constraint = constraint_of(engine, tokenizer, [text], {0: len(sentence.words)})
         (translation,) = engine.translate([text], [0], replace(options, constraint=constraint), lambda done: None)
         translation = replace(translation, text=str(tokenizer.restore(translation.pieces, sentence.words)))
-        symbols, instead = tokenizer.symbols, tokenizer.ids([SPACE_MARK])  # the other words keep their numbers
+        symbols, blank = tokenizer.symbols, tuple(tokenizer.ids([SPACE_MARK]))
     else:
         (translation,) = engine.translate([text], [0], options, lambda done: None)
-    assert translation.trace is not None
     target = tokenizer.ids(translation.pieces)
-    n_layers: dict[Kind, int] = {
-        "encoder": len(model.encoder),
-        "decoder": len(model.decoder),
-        "cross": len(model.decoder),
-    }
-    h = model.config.h
-    walk = record(model, source, target)
+    walk = record(model, source, target, switches)
     sides = side_of(tokenizer, source), side_of(tokenizer, target, symbols)
-    pairs = _pairs(engine, sample)
-    tell = _Counter(progress, sum(n_layers.values()) * h + len(sides[0].words) - 1 + len(pairs))
-    roles = None
-    if pairs:
-        pieces = tokenizer.pieces(range(len(tokenizer)))
-        stops = frozenset(i for i, piece in enumerate(pieces) if piece.lstrip(SPACE_MARK) in _STOPS)
-        roles = measure_roles(model, Sample(pairs, sample_name), stops, n_layers, h, tell)
-    return Inspection(
+    if translation.trace is None:
+        beam = drawn_path(translation.pieces, translation.log_probabilities, translation.finished, options.alpha)
+    else:
+        beam = beam_tree(translation.trace, translation.pieces, translation.finished, options.beam, options.alpha)
+    return Look(
         model=model,
         name=name,
+        switches=switches,
+        n_forced=min(len(prefix), len(target)),
         translation=replace(translation, attention=None),
         source=sides[0],
         target=sides[1],
         alpha=options.alpha,
-        attention=attention_of(walk, n_layers),
+        attention=attention_of(walk, n_layers_of(model)),
         walk=walk,
-        beam=beam_tree(translation.trace, translation.pieces, translation.finished, options.beam, options.alpha),
-        heads_off=switch_off_heads(model, source, target, n_layers, h, tell),
-        occlusion=leave_words_out(model, source, target, sides[0].words[:-1], tell, instead),
-        lens=lens(model, walk, sides[1].ids),
+        beam=beam,
+        lens=lens(model, walk, sides[1].ids, switches),
+        blank=blank,
         roles=roles,
         top_ids=np.argsort(-walk["logits"], axis=-1, kind="stable")[:, :TOP_WORDS],
         piece=lambda one: tokenizer.pieces([one])[0],
     )
 
 
-def _pairs(engine: PyTorchEngine, sample: Sequence[tuple[str, str]]) -> list[tuple[list[int], list[int]]]:
+def measured(seen: Look, tell: Callable[[int], None] = lambda n: None) -> Inspection:
+    """Measure what each head and each source word is worth to the translation. `tell` hears of each forward pass."""
+    source, target = seen.source.ids[:-1], seen.target.ids[:-1]
+    model, switches = seen.model, seen.switches
+    return Inspection(
+        **{one.name: getattr(seen, one.name) for one in fields(Look)},
+        heads_off=switch_off_heads(model, source, target, n_layers_of(model), model.config.h, tell, switches),
+        occlusion=leave_words_out(model, source, target, seen.source.words[:-1], tell, switches, seen.blank),
+    )
+
+
+def n_forward_passes(seen: Look) -> int:
+    """Return how many forward passes `measured` tells of."""
+    return sum(n_layers_of(seen.model).values()) * seen.model.config.h + len(seen.source.words) - 1
+
+
+def roles_of(
+    engine: PyTorchEngine, pairs: Sequence[tuple[list[int], list[int]]], name: str, tell: Callable[[int], None]
+) -> Roles:
+    """Measure what each head does on pairs of ids. `tell` hears of each number of pairs."""
+    model = one_transformer(engine)
+    pieces = engine.tokenizer.pieces(range(len(engine.tokenizer)))
+    stops = frozenset(i for i, piece in enumerate(pieces) if piece.lstrip(SPACE_MARK) in _STOPS)
+    return measure_roles(model, Sample(pairs, name), stops, n_layers_of(model), model.config.h, tell)
+
+
+def n_layers_of(model: Transformer) -> dict[Kind, int]:
+    """Return the number of layers that have each kind of attention."""
+    return {"encoder": len(model.encoder), "decoder": len(model.decoder), "cross": len(model.decoder)}
+
+
+def pairs_that_fit(engine: PyTorchEngine, sample: Sequence[tuple[str, str]]) -> list[tuple[list[int], list[int]]]:
     """Return the pairs of a sample as ids: those that the model can read. A parser's pairs are sentences and trees."""
     tokenizer = engine.tokenizer
     if isinstance(tokenizer, TreeTokenizer):

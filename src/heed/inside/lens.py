@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from heed.inside.forced import Floats, Ints
+from heed.inside.observe import NOTHING_OFF, Switches
 from heed.inside.walk import Arrays
 from heed.model.transformer import Transformer
 
@@ -20,10 +21,12 @@ class Lens:
 
 
 @torch.inference_mode()
-def lens(model: Transformer, arrays: Arrays, target_out: list[int]) -> Lens:
+def lens(model: Transformer, arrays: Arrays, target_out: list[int], switches: Switches = NOTHING_OFF) -> Lens:
     """Put what each decoder layer hands on through the output's norm and softmax, as if it were the last."""
     n_layers = len(model.decoder)
-    after = [arrays["decoder.0.x"], *(arrays[f"decoder.{layer}.ff.y"] for layer in range(n_layers))]
+    after = [arrays["decoder.0.x"]]
+    for layer in range(n_layers):
+        after.append(after[-1] if ("decoder", layer) in switches.layers else arrays[f"decoder.{layer}.ff.y"])
     hidden = torch.from_numpy(np.stack(after)).to(model.embedding.weight)
     logits = model.embedding.logits(model.decoder_norm(hidden)).float()  # (layers + 1, T, vocabulary)
     chosen = torch.tensor(target_out, device=logits.device).expand(n_layers + 1, -1).unsqueeze(-1)

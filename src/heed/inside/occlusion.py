@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from heed.inside.forced import Floats, Ints, forced
-from heed.inside.observe import heads_gated
+from heed.inside.observe import NOTHING_OFF, Switches, heads_gated
 from heed.model.transformer import Transformer
 
 
@@ -27,17 +27,18 @@ def leave_words_out(
     target: Sequence[int],
     words: Sequence[Sequence[int]],
     on_done: Callable[[int], None],
+    switches: Switches = NOTHING_OFF,
     instead: Sequence[int] = (),
 ) -> Occlusion:
     """Score the translation once for each source word that is left out, or replaced by the tokens of `instead`.
 
     `on_done` is told of each.
     """
-    whole_T = forced(model, [source], target, heads_gated({}))[0][0]
+    whole_T = forced(model, [source], target, heads_gated({}, switches))[0][0]
     rows = []
     for word in words:
         shortened = [*source[: word[0]], *instead, *source[word[-1] + 1 :]]
-        rows.append(forced(model, [shortened], target, heads_gated({})))
+        rows.append(forced(model, [shortened], target, heads_gated({}, switches)))
         on_done(1)
     changes = np.stack([logprobs[0] for logprobs, _ in rows]) - whole_T
     return Occlusion(changes, np.stack([chosen[0] for _, chosen in rows]))

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from heed.data.batch import batch_of_ids
-from heed.inside.observe import KINDS, Kind, Observed
-from heed.model.attention import attention
+from heed.inside.observe import KINDS, NOTHING_OFF, Kind, Observed, Switches
 from heed.model.follower import Follower
 from heed.model.transformer import Transformer
 
@@ -35,7 +34,9 @@ def private_copy(model: Transformer) -> Transformer:
 
 
 @torch.inference_mode()
-def record(model: Transformer, source: Sequence[int], target: Sequence[int]) -> Arrays:
+def record(
+    model: Transformer, source: Sequence[int], target: Sequence[int], switches: Switches = NOTHING_OFF
+) -> Arrays:
     """Run the model on a sentence and a translation, given without end tokens, and return all it computed.
 
     S and T count the end token. Of the encoder's layer 0, and so on for every layer of both stacks:
@@ -81,7 +82,7 @@ def record(model: Transformer, source: Sequence[int], target: Sequence[int]) -> 
             layer.register_forward_pre_hook(_keep_first(found, f"{name}.{number}.x"))
 
     def around(kind: Kind, layer: int, q_BHLK: Tensor, k_BHMK: Tensor, v_BHMC: Tensor, mask: Tensor | None) -> Tensor:
-        context_BHLC, weights_BHLM = attention(q_BHLK, k_BHMK, v_BHMC, mask)
+        context_BHLC, weights_BHLM = switches.attention(kind, layer, q_BHLK, k_BHMK, v_BHMC, mask)
         in_stack, sublayer = SUBLAYER[kind]
         for what, tensor in zip(
             ("q", "k", "v", "weights", "context"), (q_BHLK, k_BHMK, v_BHMC, weights_BHLM, context_BHLC), strict=True

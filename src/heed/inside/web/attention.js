@@ -127,7 +127,7 @@ function title(it, kind, layer, heads) {
 
 // --- thumbnails -----------------------------------------------------------------------------------------------
 
-const drawn = new Map(); // pictures by what they show, so that a change of selection paints nothing again
+const drawn = new WeakMap(); // of each inspection, pictures by what they show: a change of selection paints none again
 
 function grid(it, kind, thumbs, open) {
   const box = el("div", { class: "grid", role: "group", "aria-label": `${KIND_NAMES[kind]} attention` });
@@ -153,14 +153,16 @@ function grid(it, kind, thumbs, open) {
 
 function picture(it, kind, layer, head) {
   const key = `${kind}.${layer}.${head}.${css(weightRgb(0))}`;
-  if (!drawn.has(key)) {
+  if (!drawn.has(it)) drawn.set(it, new Map());
+  const pictures = drawn.get(it);
+  if (!pictures.has(key)) {
     const weights = it.head(kind, layer, head);
     const canvas = el("canvas");
     const [n, m] = weights.shape;
     paint(canvas, n, m, (i, j) => weightRgb(weights.data[i * m + j]));
-    drawn.set(key, canvas);
+    pictures.set(key, canvas);
   }
-  return drawn.get(key);
+  return pictures.get(key);
 }
 
 function overlays(it, heads, head, change) {

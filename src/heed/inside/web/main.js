@@ -11,7 +11,7 @@ import { number } from "heed/parts.js";
 import { change, follow, state } from "heed/state.js";
 import { walkView } from "heed/walk.js";
 
-const VIEWS = {
+export const VIEWS = {
   attention: ["Attention", attentionView],
   beam: ["Beam", beamView],
   walk: ["Walk", walkView],
@@ -24,30 +24,12 @@ const VIEWS = {
 export async function open(root, source) {
   const inspection = new Inspection(source ?? (await embedded()));
   const main = el("main", { id: "view", tabindex: -1 });
-  const tabs = el("div", { class: "tabs", role: "tablist", "aria-label": "Views" });
-  for (const [name, [title]] of Object.entries(VIEWS)) {
-    const tab = el("button", { role: "tab", id: `tab-${name}`, "aria-controls": "view", type: "button" }, title);
-    tab.addEventListener("click", () => change({ view: name }));
-    tabs.append(tab);
-  }
-  tabs.addEventListener("keydown", (event) => {
-    const names = Object.keys(VIEWS);
-    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (!step) return;
-    event.preventDefault();
-    change({ view: names[(names.indexOf(state.view) + step + names.length) % names.length] });
-    tabs.querySelector("[aria-selected=true]").focus();
-  });
+  const tabs = tabList(VIEWS);
   replace(root, header(inspection), tabs, main, footer(inspection));
 
   const draw = () => {
     if (!(state.view in VIEWS)) state.view = "attention";
-    for (const tab of tabs.children) {
-      const isChosen = tab.id === `tab-${state.view}`;
-      tab.setAttribute("aria-selected", isChosen);
-      tab.tabIndex = isChosen ? 0 : -1;
-    }
-    main.setAttribute("aria-labelledby", `tab-${state.view}`);
+    chooseTab(tabs, main);
     const focused = document.activeElement?.dataset?.key;
     replace(main, VIEWS[state.view][1](inspection));
     if (focused) main.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
@@ -56,6 +38,34 @@ export async function open(root, source) {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   draw();
   document.documentElement.dataset.ready = "yes";
+}
+
+// One tab for each view, by name: [title, ...].
+export function tabList(views) {
+  const tabs = el("div", { class: "tabs", role: "tablist", "aria-label": "Views" });
+  for (const [name, [title]] of Object.entries(views)) {
+    const tab = el("button", { role: "tab", id: `tab-${name}`, "aria-controls": "view", type: "button" }, title);
+    tab.addEventListener("click", () => change({ view: name }));
+    tabs.append(tab);
+  }
+  tabs.addEventListener("keydown", (event) => {
+    const names = Object.keys(views);
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    change({ view: names[(names.indexOf(state.view) + step + names.length) % names.length] });
+    tabs.querySelector("[aria-selected=true]").focus();
+  });
+  return tabs;
+}
+
+export function chooseTab(tabs, main) {
+  for (const tab of tabs.children) {
+    const isChosen = tab.id === `tab-${state.view}`;
+    tab.setAttribute("aria-selected", isChosen);
+    tab.tabIndex = isChosen ? 0 : -1;
+  }
+  main.setAttribute("aria-labelledby", `tab-${state.view}`);
 }
 
 function header(it) {
@@ -82,7 +92,7 @@ function header(it) {
   );
 }
 
-function footer(it) {
+export function footer(it) {
   return el(
     "footer",
     {},

@@ -24,6 +24,12 @@ const DEFAULTS = {
 };
 
 export const state = { ...DEFAULTS };
+
+// More that the link holds, before `follow`.
+export function remember(more) {
+  Object.assign(DEFAULTS, more);
+  Object.assign(state, more);
+}
 let draw = () => {};
 let ours = "";
 

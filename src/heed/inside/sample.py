@@ -1,0 +1,44 @@
+"""Pairs of text to measure heads on."""
+
+from itertools import islice
+from pathlib import Path
+
+from heed.errors import DataError
+from heed.parsing.tokenizer import sentence_text
+from heed.parsing.trees import read_treebank
+from heed.run import RunFolder
+from heed.text.lines import read_lines
+
+
+def read_pairs(source: str, target: str, n: int) -> list[tuple[str, str]]:
+    """Return the first n pairs of two files, without blank ones.
+
+    Raises:
+        DataError: they cannot be read, or one is shorter than the other.
+    """
+    sides = [list(islice(read_lines(path), n)) for path in (source, target)]
+    if len(sides[0]) != len(sides[1]):
+        raise DataError(
+            f"{source} has {len(sides[0])} lines, {target} has {len(sides[1])}; give two that belong together"
+        )
+    return [(a, b) for a, b in zip(*sides, strict=True) if a.strip() and b.strip()]
+
+
+def read_trees(path: str, n: int) -> list[tuple[str, str]]:
+    """Return the first n trees of a treebank: the sentence and the tree of each.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    return [(sentence_text(tree.words()), str(tree)) for tree in islice(read_treebank(path), n)]
+
+
+def validation_trees(run: Path) -> str | None:
+    """Return the file of a parser's validation trees, if it has any."""
+    return RunFolder.open(run).config.data.valid_trees or None
+
+
+def validation_files(run: Path) -> tuple[str, str] | None:
+    """Return the files of a run's validation text, if it has any."""
+    data = RunFolder.open(run).config.data
+    return (data.valid_source, data.valid_target) if data.valid_source and data.valid_target else None
