@@ -1,6 +1,7 @@
 """The models in the box: by name, with a folder before the box, with none installed; and what is really in it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,7 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def filled(empty: Path) -> Path:
     """Use a box with a model that reverses letters."""
     run = RunFolder.open(OLD_RUN)
-    write_shipped(empty / "en-de", run, run.checkpoint_path(), run.load_model())
+    write_shipped(empty / "en-de", run, run.checkpoint_path(), run.load_model(), run.config.decode)
     return empty
 
 
@@ -188,6 +189,16 @@ def test_an_export_keeps_the_card_of_its_folder_and_nothing_else(empty: Path, tm
     before = {file: file.read_bytes() for file in empty.rglob("*") if file.is_file()}
     assert main(words) == 2  # now there is a model
     assert {file: file.read_bytes() for file in empty.rglob("*") if file.is_file()} == before
+
+
+def test_an_export_may_set_how_its_model_translates(empty: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["export", "--model", str(OLD_RUN), "--to", "heed", "--out", "x", "--set"]
+    for wrong, said in (("train.seed=2", "settings of decode alone"), ("decode.beem=2", "decode.beam")):
+        assert main([*words, wrong]) == 2
+        assert said in capsys.readouterr().err and not Path("x").exists()
+    assert main([*words, "decode.sentences=true"]) == 0
+    before, after = RunFolder.open(OLD_RUN).config.decode, heed.load("x").decode
+    assert after == replace(before, sentences=True) != before
 
 
 # --- what is really in the box -----------------------------------------------------------------------------

@@ -335,7 +335,7 @@ SHIPPED_HARMS: dict[str, tuple[str, Callable[[Tensors], object]]] = {
 @pytest.fixture
 def shipped(run: Path, tmp_path: Path) -> Path:
     opened, out = RunFolder.open(run), tmp_path / "shipped"
-    write_shipped(out, opened, opened.checkpoint_path(), opened.load_model())
+    write_shipped(out, opened, opened.checkpoint_path(), opened.load_model(), opened.config.decode)
     return out
 
 

@@ -635,7 +635,7 @@ def test_sentences_are_translated_one_by_one(translator):
 
 
 def test_the_runs_setting_is_the_default_of_sentences(translator, tokenizer):
-    split = torch_translator(translator.models, tokenizer, DecodeConfig(sentences=True))
+    split = torch_translator(translator.models, tokenizer, replace(translator.decode, sentences=True))
     whole, apart = translator.translate([SEVERAL]), translator.translate([SEVERAL], sentences=True)
     assert split.translate([SEVERAL]) == apart
     assert split.translate([SEVERAL], sentences=False) == whole

@@ -104,6 +104,11 @@ def test_the_command_and_the_module_are_the_same() -> None:
         ("bench train --roundz 2", "heed bench train: unknown option --roundz; did you mean --rounds?"),
         ("export --max-steps 5", "heed export: unknown option --max-steps"),
         ("translate --model M in.txt", "heed translate: in.txt: unexpected argument; use --input in.txt"),
+        (
+            "translate Hello!",
+            "heed translate: Hello!: unexpected argument; text is read from standard input: "
+            "echo 'Hello!' | heed translate",
+        ),
         ("doctor --source a.en a.de", "heed doctor: a.de: unexpected argument; use --target a.de"),
         ("demo x", "heed demo: x: unexpected argument; it belongs to no option"),
         ("train a.toml b.toml", "heed train: b.toml: unexpected argument; only config is given without an option"),

@@ -50,7 +50,7 @@ def run(tmp_path_factory: pytest.TempPathFactory, tokenizer: Tokenizer) -> RunFo
 def shipped(run: RunFolder, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("shipped") / "x"
     path.mkdir()
-    write_shipped(path, run, run.checkpoint_path(), run.load_model())
+    write_shipped(path, run, run.checkpoint_path(), run.load_model(), run.config.decode)
     return path
 
 
@@ -118,14 +118,14 @@ def test_it_says_where_it_is_from(run: RunFolder, shipped: Path) -> None:
 def test_scores_of_another_checkpoint_are_not_shipped(run: RunFolder, tmp_path: Path) -> None:
     """best.json has the scores of the best checkpoint, and this is another."""
     other = run.save_weights("step-00000020", dict(run.load_model().state_dict()), {})
-    write_shipped(tmp_path, run, other, run.load_model("step-00000020"))
+    write_shipped(tmp_path, run, other, run.load_model("step-00000020"), run.config.decode)
     best = json.loads((tmp_path / "best.json").read_bytes())
     assert best["from"] == "step-00000020" and "bleu" not in best
 
 
 def test_a_shipped_model_can_be_shipped_again_unchanged(shipped: Path, tmp_path: Path) -> None:
     run = RunFolder.open(shipped)
-    write_shipped(tmp_path, run, run.checkpoint_path(), run.load_model())
+    write_shipped(tmp_path, run, run.checkpoint_path(), run.load_model(), run.config.decode)
     first, second = load_file(shipped / WEIGHTS), load_file(tmp_path / WEIGHTS)
     assert all(np.array_equal(first[key], second[key]) for key in first if not key.endswith("/scale"))
 
@@ -139,4 +139,4 @@ def test_weights_that_are_not_finite_are_not_shipped(run: RunFolder, tmp_path: P
     model = run.load_model()
     model.embedding.weight.data[5, 3] = torch.inf
     with pytest.raises(DecodeError, match="average-00000040 are not finite"):
-        write_shipped(tmp_path, run, run.checkpoint_path(), model)
+        write_shipped(tmp_path, run, run.checkpoint_path(), model, run.config.decode)

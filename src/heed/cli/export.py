@@ -22,6 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         "examples:\n"
         "  heed export --model runs/x --to heed --out en-de\n"
+        "  heed export --model runs/x --to heed --set decode.sentences=true --out en-de\n"
         "  heed export --model runs/x --to huggingface --out x-marian\n"
         "  heed export --model runs/x --to ctranslate2 --int8 --out x-int8"
     )
@@ -40,6 +41,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--checkpoint", default="best", metavar="NAME", help="best (default), last, or a name such as step-00000500"
     )
     more.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="decode.KEY=VALUE",
+        help="with --to heed: how it translates by default, such as decode.beam=2; may be repeated",
+    )
+    more.add_argument(
         "--int8", action="store_true", help="with --to ctranslate2: 8-bit weights, smaller and slightly less exact"
     )
 
@@ -49,20 +57,25 @@ def run(args: argparse.Namespace) -> int:
     from heed.durable import new_folder, write_file
     from heed.errors import ConfigError
     from heed.run import RunFolder
+    from heed.settings import build_config, parse_overrides
 
     if args.int8 and args.to != "ctranslate2":
         raise ConfigError(f"--int8 needs --to ctranslate2 (--to is {args.to}); drop it, or change --to")
+    settings = parse_overrides(args.set)
+    if settings and (args.to != "heed" or settings.keys() != {"decode"}):
+        raise ConfigError("--set is for --to heed, and for settings of decode alone, such as decode.sentences=true")
     card = _card_in(args.out) if args.to == "heed" else None
     if args.out.exists() and card is None:
         raise ConfigError(f"--out {args.out}: exists already; name a new folder")
     trained = RunFolder.open(find_model(args.model))
+    decode = build_config(trained.config, ("--set", settings)).decode
     model = trained.load_model(args.checkpoint)
     args.out.parent.mkdir(parents=True, exist_ok=True)
     with new_folder(args.out, replacing=card is not None) as folder:
         if args.to == "heed":
             from heed.export.shipped import write_shipped
 
-            write_shipped(folder, trained, trained.checkpoint_path(args.checkpoint), model)
+            write_shipped(folder, trained, trained.checkpoint_path(args.checkpoint), model, decode)
             if card is not None:
                 write_file(folder / CARD, card)
         elif args.to == "huggingface":

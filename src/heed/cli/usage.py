@@ -5,6 +5,7 @@ import difflib
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any, NoReturn
 
 from heed.errors import ConfigError
@@ -83,7 +84,15 @@ class Parser(argparse.ArgumentParser):
             if (option := action.option_strings[0]) not in given and not option.startswith("--out")
         }
         meant = free.get("FOLDER" if Path(word).is_dir() else "FILE")
+        if meant == "--input" and _looks_like_text(word):
+            return f"{word}: unexpected argument; text is read from standard input: echo {quote(word)} | {self.prog}"
         return f"{word}: unexpected argument; " + (f"use {meant} {word}" if meant else "it belongs to no option")
+
+
+def _looks_like_text(word: str) -> bool:
+    """Return whether a word is rather something to translate than the name of a file."""
+    path = Path(word)
+    return not path.exists() and (" " in word or not (path.suffix or path.name != word))
 
 
 def _is_option(word: str) -> bool:
