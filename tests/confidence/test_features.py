@@ -17,13 +17,13 @@ def translation(pieces: list[str], logprobs: list[float], finished: bool = True)
 def test_a_sentence() -> None:
     found = sentence_features(translation(["▁der", "▁alte", "▁Hun", "d", "."], [-0.1, -0.2, -0.3, -0.9, -0.2, -0.1]))
     ratio = math.log(6 / 4)  # with the end tokens
-    assert found == pytest.approx([-0.3, -0.9, ratio, ratio**2, math.log(4)])
+    assert found == pytest.approx([-0.3, -0.9, math.exp(-0.9), ratio, ratio**2, math.log(4)])
     assert len(found) == len(SENTENCE)
 
 
 def test_nothing_but_the_end() -> None:
     assert sentence_features(translation([], [-2.0])) == pytest.approx(
-        [-2.0, -2.0, math.log(1 / 4), math.log(1 / 4) ** 2, math.log(4)]
+        [-2.0, -2.0, math.exp(-2.0), math.log(1 / 4), math.log(1 / 4) ** 2, math.log(4)]
     )
     assert word_features(translation([], [-2.0])) == []
 

@@ -29,6 +29,7 @@ def test_a_confidence_is_the_regression_of_its_features(calibrated: Calibrated) 
         features = {
             "mean log-probability": sum(logprobs) / len(logprobs),
             "least log-probability": min(logprobs),
+            "least probability": math.exp(min(logprobs)),
             "log length ratio": ratio,
             "its square": ratio * ratio,
             "log source length": math.log(len(one.source_pieces) + 1),

@@ -6,17 +6,21 @@ from heed.text.spelling import decoded, spelt, words
 from heed.translation import Translation
 
 # In this order in the lists of features. Probabilities are of tokens; "next" is the token after a word, since a wrong
-# word is often followed by surprises. A word has both probability and logarithm: where log-probabilities fall further
-# and further, its chance of being good levels off.
-SENTENCE = ("mean log-probability", "least log-probability", "log length ratio", "its square", "log source length")
+# word is often followed by surprises. Some are there both as they are and as logarithms: where log-probabilities fall
+# further and further, the chance of being good levels off.
+SENTENCE = (
+    *("mean log-probability", "least log-probability", "least probability"),
+    *("log length ratio", "its square", "log source length"),
+)
 WORD = ("least log-probability", "least probability", "next log-probability", "next probability", "sentence mean")
 
 
 def sentence_features(translation: Translation) -> list[float]:
     """Return the features of a translation in one part, in the order of `SENTENCE`."""
     logprobs, n_source = translation.log_probabilities, len(translation.source_pieces) + 1
+    mean, least = sum(logprobs) / len(logprobs), min(logprobs)
     ratio = math.log((len(translation.pieces) + 1) / n_source)
-    return [sum(logprobs) / len(logprobs), min(logprobs), ratio, ratio**2, math.log(n_source)]
+    return [mean, least, math.exp(least), ratio, ratio**2, math.log(n_source)]
 
 
 def word_features(translation: Translation) -> list[tuple[str, list[float]]]:
