@@ -18,8 +18,10 @@ permit P ER0 M IH1 T
 permit(2) P ER1 M IH2 T
 """
 
-NOUNS = """\
-lemma,genus,genus 1,nominativ plural,nominativ plural*,nominativ plural 1,nominativ plural 2,nominativ plural 3,nominativ plural 4
+PLURAL = "nominativ plural"
+NOUNS = (
+    f"lemma,genus,genus 1,{PLURAL},{PLURAL}*,{PLURAL} 1,{PLURAL} 2,{PLURAL} 3,{PLURAL} 4"
+    + """
 Haus,n,,Häuser,,,,,
 Aroma,n,,,,Aromen,Aromas,Aromata,
 Milch,f,,,,,,,
@@ -27,6 +29,7 @@ Rotes Kreuz,n,,Rote Kreuze,,,,,
 -algie,f,,-algien,,,,,
 Joghurt,,m,Joghurts,,,,,
 """
+)
 
 
 def run(script: str, *options: str | Path) -> subprocess.CompletedProcess[str]:
