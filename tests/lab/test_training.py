@@ -109,6 +109,7 @@ def test_a_run_is_watched_while_it_trains(train_arguments: list[object], tmp_pat
             tab.click("#tab-attention")
             tab.fill("#source", "b c d")
             tab.wait_for_selector("header [role=alert]:has-text('was deleted while the lab was open')", timeout=60_000)
+            tab.close()
             code, err = own.stop()
             assert code == 130 and f"{out}: was deleted" in err and "Traceback" not in err
 
@@ -130,6 +131,7 @@ def test_a_run_without_a_checkpoint_is_shown_as_soon_as_there_is_one(
             "(text) => document.getElementById('translation').value === text", arg=expected, timeout=60_000
         )
         assert tab.is_hidden("header [role=alert]")
+        tab.close()
         _, err = own.stop()
     assert "has no checkpoint yet" in err
 
@@ -142,6 +144,7 @@ def test_a_run_of_another_kind_is_named(tmp_path: Path, tokenizer: Tokenizer, va
     with running_lab(run.path) as own:
         tab = open_lab(own, "text=the+fox", refusals=True)
         assert "recurrent" in tab.inner_text("header [role=alert]")
+        tab.close()
         _, err = own.stop()
     assert "recurrent" in err and "Traceback" not in err
 

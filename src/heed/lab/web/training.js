@@ -8,6 +8,8 @@ import { change, state } from "heed/state.js";
 
 const EVERY = 1500; // milliseconds between two looks
 const strips = new Map(); // by number of the run: its frames and the last status
+let current = null; // what is shown: {number, strip, body}
+let isFollowing = false;
 
 export function trainingView(models) {
   const number = clamp(state.trun < 0 ? state.model : state.trun, 0, models.length - 1);
@@ -21,35 +23,9 @@ export function trainingView(models) {
     (trun) => change({ trun, tframe: -1 }),
   );
   runs.querySelector("select").dataset.key = "trun";
-  let shown = "";
-  const draw = () => {
-    const focused = document.activeElement?.dataset?.key;
-    replace(body, strip.told ? contents(strip) : el("p", {}, "Asking …"));
-    if (focused) body.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
-  };
-  const look = async () => {
-    if (!body.isConnected) return; // another view is open
-    if (document.hidden) return setTimeout(look, EVERY);
-    try {
-      const told = await watched(number, [...strip.frames.keys()]);
-      for (const frame of told.frames) strip.frames.set(frame.step, unpacked(frame));
-      for (const step of [...strip.frames.keys()]) if (!told.steps.includes(step)) strip.frames.delete(step);
-      strip.told = told;
-    } catch (error) {
-      if (!(error instanceof Refused)) throw error;
-      strip.told = { ...(strip.told ?? { curves: {}, sentences: [], failed: {} }), state: "", problem: error.message };
-    }
-    const now = JSON.stringify([strip.told, [...strip.frames.keys()]]);
-    if (now !== shown && body.isConnected) {
-      shown = now;
-      draw();
-    }
-    setTimeout(look, EVERY);
-  };
-  queueMicrotask(() => {
-    draw();
-    look();
-  });
+  current = { number, strip, body };
+  draw();
+  queueMicrotask(() => (strip.told ? follow() : look().then(follow)));
   return el(
     "div",
     {},
@@ -61,6 +37,39 @@ export function trainingView(models) {
     el("div", { class: "controls" }, runs),
     body,
   );
+}
+
+function draw() {
+  const { strip, body } = current;
+  const focused = document.activeElement?.dataset?.key;
+  replace(body, strip.told ? contents(strip) : el("p", {}, "Asking …"));
+  if (focused) body.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+}
+
+// Asks for news of the run that is shown, and draws them.
+async function look() {
+  const { number, strip } = current;
+  const before = JSON.stringify(strip.told);
+  try {
+    const told = await watched(number, [...strip.frames.keys()]);
+    for (const frame of told.frames) strip.frames.set(frame.step, unpacked(frame));
+    for (const step of [...strip.frames.keys()]) if (!told.steps.includes(step)) strip.frames.delete(step);
+    strip.told = { ...told, frames: null };
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    strip.told = { ...(strip.told ?? { curves: {}, sentences: [], failed: {} }), state: "", problem: error.message };
+  }
+  if (before !== JSON.stringify(strip.told) && current.strip === strip && current.body.isConnected) draw();
+}
+
+async function follow() {
+  if (isFollowing) return;
+  isFollowing = true;
+  while (current.body.isConnected) {
+    if (!document.hidden) await look();
+    await new Promise((go) => setTimeout(go, EVERY));
+  }
+  isFollowing = false;
 }
 
 function unpacked(frame) {
