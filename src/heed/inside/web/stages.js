@@ -437,7 +437,7 @@ function attention(walk, stack, sublayer, add) {
     "softmax",
     "§3.2.1",
     "weight[i, j] = exp(score[i, j]) / Σ_k exp(score[i, k])",
-    `What is head ${head} looking at? Each row is a position, each column one that it may look at; the darker the cell, the more it takes from there. The exponential makes every score positive, the division makes each row sum to 1. ${habit(it, isCross ? "cross" : stack, layer, head)}`,
+    `What is head ${head} looking at? Each row is a position, each column one that it may look at; the stronger its colour, the more is taken from there. The exponential makes every score positive, the division makes each row sum to 1. ${habit(it, isCross ? "cross" : stack, layer, head)}`,
     () => {
       const weights = walk.attention(stack, sublayer);
       return {
