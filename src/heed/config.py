@@ -29,9 +29,7 @@ class ModelConfig:
     norm: Literal["post", "pre"] = "post"  # LayerNorm after the residual sum as published, or before the sub-layer
     positions: Literal["sinusoidal", "learned"] = "sinusoidal"  # section 3.5; "learned" is Table 3 row (E)
     max_length: int = 256  # longest sentence in tokens; longer ones are skipped in training, and translated in parts
-    kind: Literal["transformer", "follower"] = (
-        "transformer"  # architecture; "follower", for trees: also reads the next word
-    )
+    kind: Literal["transformer", "follower"] = "transformer"  # architecture; "follower" is for trees: docs/parsing.md
 
     @property
     def key_size(self) -> int:
@@ -55,9 +53,7 @@ class TextConfig:
     symbols: str = ""  # words that stay one token each, such as tags, separated by spaces
     tokenizer: str = ""  # a sentencepiece model to use instead of learning one, such as another run's tokenizer.model
     learn_lines: int = 2_000_000  # lines of each file to learn from, evenly spaced, if there are more
-    trees: Literal["none", "brackets", "top-down", "in-order"] = (
-        "none"  # parse: how a tree is written (docs/parsing.md)
-    )
+    trees: Literal["none", "brackets", "top-down", "in-order"] = "none"  # for parsing: how trees are written
     tags: bool = True  # trees have the words' part-of-speech tags
 
 
@@ -117,9 +113,7 @@ class TrainConfig:
     log_every: int = 50  # steps between two log lines
     validate_every: int = 1_000  # steps between two validations
     save_every: int = 1_000  # steps between two checkpoints
-    metric: Literal["auto", "bleu", "chrf", "exact", "cer", "wer", "perplexity", "f1"] = (
-        "auto"  # chooses the best checkpoint
-    )
+    metric: Literal["auto", "bleu", "chrf", "exact", "cer", "wer", "perplexity", "f1"] = "auto"  # ranks checkpoints
     patience: int = 10  # validations without improvement before stopping early; 0: never stop early
     keep_checkpoints: int = 5  # newest checkpoints to keep, at least 2
     average_last: int = 5  # checkpoints to average at the end (section 6.1); 1: none
