@@ -8,6 +8,7 @@ import pytest
 
 import heed
 from heed import box
+from heed.cli import demo
 from heed.cli.main import main
 from heed.errors import CheckpointError
 from heed.export.shipped import write_shipped
@@ -132,6 +133,12 @@ def test_other_commands_take_the_name(
     assert main(["export", "--model", "en-de", "--to", "huggingface", "--out", str(tmp_path / "hf")]) == 0
 
 
+def test_the_demo_begins_with_it(filled: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    demo._try_the_box()
+    lines = capsys.readouterr().out.splitlines()
+    assert "The cat chased its tail." in lines[1] and lines[2].strip().startswith("→ ")
+
+
 # --- nothing in the box ------------------------------------------------------------------------------------
 
 
@@ -145,6 +152,8 @@ def test_without_a_model_it_says_what_to_do(
         heed.load()
     with pytest.raises(CheckpointError, match=r"installed: none\)"):
         heed.load("en-de")
+    demo._try_the_box()
+    assert capsys.readouterr().out == ""
     assert main(["models"]) == 0
     shown = capsys.readouterr()
     assert shown.out == "" and "no models are installed" in shown.err

@@ -30,7 +30,7 @@ json.dump([sum(amid_import), "torch" in sys.modules, gc.isenabled(), gc.get_free
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["translate", "--model", "none"],
+        ["translate", "--model", "./none"],  # a path, not a name
         ["evaluate", "--model", "none", "--source", "none", "--reference", "none"],
         ["train", "--resume", "none"],
         ["train", "--preset", "tiny", "--source", "none", "--target", "none", "--out", "run"],

@@ -16,7 +16,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "List the models in the box: those that are installed with heed. Each has a name\n"
         "that --model and heed.load take instead of a run folder. Without --model,\n"
-        "heed translate uses the first of them marked (default)."
+        "heed translate uses the one marked (default)."
     )
     parser.epilog = (
         "examples:\n"
