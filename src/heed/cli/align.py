@@ -171,7 +171,8 @@ def _choose(args: argparse.Namespace, engine: "PyTorchEngine", model: "Transform
         choice, _ = choose(model, pairs, tell)
     heads = ",".join(f"{layer + 1}.{head + 1}" for layer, head in choice.heads)
     print(
-        f"{choice}: {choice.agreement:.0%} agreement with model 1 on {counted(len(pairs), 'pair')} of {source};\n"
+        f"{counted(len(choice.heads), 'head')} chosen: {choice.agreement:.0%} agreement with model 1 on "
+        f"{counted(len(pairs), 'pair')} of {source}\n"
         f"to use them again: --heads {heads} --step {'read' if choice.reads else 'write'}",
         file=sys.stderr,
     )
