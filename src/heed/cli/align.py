@@ -39,7 +39,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "examples:\n"
         "  heed align --model runs/x --source a.en --target a.de > a.align\n"
         "  heed align --model runs/x --source a.en.gz --target a.de.gz --out a.align.gz\n"
-        "  heed align --model runs/x --source a.en --target a.de --gold a.gold > /dev/null\n"
+        "  heed align --model runs/x --source a.en --target a.de --out a.align \\\n"
+        "      --gold a.gold\n"
         "  heed align --model runs/x --source a.en --target a.de \\\n"
         "      --heads 3.1,3.2 --step read --json"
     )
