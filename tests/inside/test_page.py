@@ -314,7 +314,7 @@ def test_the_walk_says_what_a_head_looks_at(open_page: Open, one: Inspection, ki
     tab.focus(".result .cells")
     tab.keyboard.press("ArrowRight")
     assert tab.inner_text(".result .below .key") == columns[1]
-    assert "On 30 other sentences, this head " in tab.inner_text(".about")
+    assert "Measured on 30 pairs of text, this head " in tab.inner_text(".about")
 
 
 @pytest.mark.parametrize("overlay", ["", "0.1"])

@@ -39,7 +39,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "examples:\n"
         "  heed align --model runs/x --source a.en --target a.de > a.align\n"
         "  heed align --model runs/x --source a.en.gz --target a.de.gz --out a.align.gz\n"
-        "  heed align --model runs/x --source a.en --target a.de --gold a.gold > /dev/null\n"
+        "  heed align --model runs/x --source a.en --target a.de --out a.align \\\n"
+        "      --gold a.gold\n"
         "  heed align --model runs/x --source a.en --target a.de \\\n"
         "      --heads 3.1,3.2 --step read --json"
     )
@@ -171,7 +172,8 @@ def _choose(args: argparse.Namespace, engine: "PyTorchEngine", model: "Transform
         choice, _ = choose(model, pairs, tell)
     heads = ",".join(f"{layer + 1}.{head + 1}" for layer, head in choice.heads)
     print(
-        f"{choice}: {choice.agreement:.0%} agreement with model 1 on {counted(len(pairs), 'pair')} of {source};\n"
+        f"{counted(len(choice.heads), 'head')} chosen: {choice.agreement:.0%} agreement with model 1 on "
+        f"{counted(len(pairs), 'pair')} of {source}\n"
         f"to use them again: --heads {heads} --step {'read' if choice.reads else 'write'}",
         file=sys.stderr,
     )

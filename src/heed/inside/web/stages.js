@@ -122,7 +122,7 @@ function habit(it, kind, layer, head) {
   const role = it.role(kind, layer - 1, head - 1);
   const often =
     role === "mixed" ? "follows none of the simple rules that were measured" : `looks mostly at ${ROLE_WORDS[role]}`;
-  const measured = role ? `On ${it.roles.pairs} other sentences, this head ${often}. ` : "";
+  const measured = role ? `Measured on ${it.roles.pairs} pairs of text, this head ${often}. ` : "";
   return `${measured}Choose another layer or head above; the attention view shows all of them at once.`;
 }
 
