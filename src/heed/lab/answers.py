@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from heed.engines.pytorch import PyTorchEngine
@@ -58,7 +58,8 @@ def inspected(models: Models, ask: Asked, is_stale: IsStale) -> bytes:
     )
     as_trained = None
     if ask.switches != NOTHING_OFF:
-        whole = look(engine, ask.text, options, prefix=prefix).translation
+        with_prefix = replace(options, prefix_ids=[prefix] if prefix else None)
+        (whole,) = engine.translate([normalize(ask.text)], [0], with_prefix, lambda done: None)
         as_trained = {"text": whole.text, "log_probability": whole.log_probability}
 
     def tell(n: int) -> None:

@@ -79,8 +79,9 @@ class Strip:
             fixed = self._fixed_of(engine)
             frame = _frame(engine, step, fixed)
         except (HeedError, OSError) as error:
-            with self._lock:
-                self._failed[step] = str(error)
+            if (self.path / "checkpoints" / f"step-{step:08d}").exists():  # else the training has just deleted it
+                with self._lock:
+                    self._failed[step] = str(error)
             return
         with self._lock:
             self._frames[step] = frame

@@ -177,11 +177,15 @@ async function answer(body) {
 function controls() {
   const chosen = models[state.model] ?? models[0];
   const named = models.map((one, i) => [i, `${one.name}${one.problem ? " (!)" : ""}`]);
-  const names = (one) => [["best", "best"], ["last", "last"], ...(one?.checkpoints ?? []).map((name) => [name, name])];
+  const names = (one, chosen) => {
+    const there = ["best", "last", ...(one?.checkpoints ?? [])];
+    const gone = there.includes(chosen) ? [] : [[chosen, `${chosen} (gone)`]];
+    return [...there.map((name) => [name, name]), ...gone];
+  };
   model.show(named, state.model);
-  checkpoint.show(names(chosen), state.ckpt);
+  checkpoint.show(names(chosen, state.ckpt), state.ckpt);
   bModel.show([[-1, "as A"], ...named], state.bmodel);
-  bCheckpoint.show(names(models[bNumber()]), state.bckpt);
+  bCheckpoint.show(names(models[bNumber()], state.bckpt), state.bckpt);
   switches.show(chosen?.shape);
   search.show(chosen?.search);
   if (document.activeElement !== source) source.value = state.text;
