@@ -13,7 +13,6 @@ from heed.decode.candidates import best_continuations
 from heed.decode.search import Allowed, Floats, Ints
 from heed.model.interface import Searchable, SearchState
 
-
 _NO_TOKENS = np.array([], dtype=np.int64)
 
 
