@@ -37,6 +37,19 @@ def test_a_table_of_80_columns(folder: Path) -> None:
     assert table["exact match"] == ["50.00", "0.00"] * 2
 
 
+def test_labels(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of two NPs one is right; the other has become a VP, so there are three of these and two are right."""
+    lines = on_a_terminal("score", "--trees", "gold", "predicted", "--labels")
+    assert max(map(len, lines)) <= 80
+    begin = next(number for number, line in enumerate(lines) if line.startswith("label"))
+    table = {line.split()[0]: line.split()[1:] for line in lines[begin + 1 :] if line}
+    assert table["NP"] == ["2", "1", "50.00", "100.00", "66.67", "1"]
+    assert table["VP"] == ["2", "3", "100.00", "66.67", "80.00", "0"]
+    assert table["S"] == ["2", "2", "100.00", "100.00", "100.00", "0"]
+    assert main(["score", "--trees", "gold", "predicted", "--labels", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["labels"]["NP"]["matched"] == 1
+
+
 def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "predicted").write_text(PREDICTED.replace("rains", "snows"), encoding="utf-8")
     assert main(["score", "--trees", "gold", "predicted", "--json", "--sentences"]) == 0

@@ -2,11 +2,12 @@
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from heed.parsing.evalb import Counts, Totals
+    from heed.parsing.evalb import Counts, LabelTotals, Totals
 
 _SHOWN_PROBLEMS = 5
 
@@ -26,6 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--cutoff", type=int, metavar="N", help="score sentences of up to N words apart, too (default: 40)"
     )
     trees.add_argument("--sentences", action="store_true", help="print each sentence's scores in EVALB's columns")
+    trees.add_argument("--labels", action="store_true", help="print the scores of each label, too")
 
 
 def is_asked_for(args: argparse.Namespace) -> bool:
@@ -38,6 +40,7 @@ def is_asked_for(args: argparse.Namespace) -> bool:
 
     if args.trees is None:
         given = {"--parameters": args.parameters, "--cutoff": args.cutoff, "--sentences": args.sentences or None}
+        given["--labels"] = args.labels or None
         for option, value in given.items():
             if value is not None:
                 raise ConfigError(f"{option} is for trees; give them with --trees GOLD PREDICTED")
@@ -55,7 +58,15 @@ def is_asked_for(args: argparse.Namespace) -> bool:
 
 def report(args: argparse.Namespace) -> None:
     """Print the scores of trees."""
-    from heed.parsing.evalb import Status, count_always, count_as_evalb, pair_up, read_sentences, totals
+    from heed.parsing.evalb import (
+        Status,
+        count_always,
+        count_as_evalb,
+        count_labels,
+        pair_up,
+        read_sentences,
+        totals,
+    )
     from heed.parsing.parameters import Parameters, read_parameters
 
     parameters = Parameters() if args.parameters is None else read_parameters(args.parameters)
@@ -77,18 +88,20 @@ def report(args: argparse.Namespace) -> None:
         found["not_counted_by_evalb"] = [{"sentence": n, "problem": one.problem} for n, one in not_counted]
         if args.sentences:
             found["sentences"] = [_to_dict(one) for one in as_evalb]
+        if args.labels:
+            found["labels"] = {label: asdict(one) for label, one in count_labels(pairs, parameters).items()}
         print(json.dumps(found, ensure_ascii=False))
         return
     if args.sentences:
         print(*_rows(as_evalb, tables["evalb"][0]), "", sep="\n")
     print(*_table([*tables["every_sentence"], *tables["evalb"]], cutoff), sep="\n")
+    if args.labels:
+        print("", *_label_rows(count_labels(pairs, parameters)), sep="\n")
     if not_counted:
         print("", *_problems(not_counted, parameters.max_errors), sep="\n")
 
 
 def _to_dict(one: "Counts") -> dict[str, object]:
-    from dataclasses import asdict
-
     return {**asdict(one), "status": int(one.status)}
 
 
@@ -122,6 +135,16 @@ def _table(columns: Sequence["Totals"], cutoff: int) -> list[str]:
             one, two, three, four = (f"{getattr(column, name):{form}}" for column in columns)
             lines.append(f"{title:20} {one:>10} {two:>10}   {three:>10} {four:>10}")
     return lines
+
+
+def _label_rows(labels: Mapping[str, "LabelTotals"]) -> list[str]:
+    """Return a table of labels, every sentence counted."""
+    lines = [f"{'label':12}{'gold':>9}{'predicted':>11}{'recall':>9}{'precision':>11}{'F1':>8}{'other label':>14}"]
+    return lines + [
+        f"{label:12}{one.gold:>9,}{one.predicted:>11,}{one.recall:>9.2f}{one.precision:>11.2f}{one.f1:>8.2f}"
+        f"{one.other_label:>14,}"
+        for label, one in labels.items()
+    ]
 
 
 def _problems(not_counted: Sequence[tuple[int, "Counts"]], max_errors: int) -> list[str]:

@@ -13,6 +13,8 @@ from heed.decode.candidates import best_continuations
 from heed.decode.search import Allowed, Floats, Ints
 from heed.model.interface import Searchable, SearchState
 
+_NO_TOKENS = np.array([], dtype=np.int64)
+
 
 @dataclass(frozen=True)
 class ModelStates:
@@ -70,13 +72,15 @@ class ModelStep:
 
 def _mask(allowed: Allowed, logits_BWV: Tensor) -> Tensor:
     """Return allowed_BWV as booleans."""
-    mask = np.ones(tuple(logits_BWV.shape), dtype=bool)
-    for b, hypotheses in enumerate(allowed):
-        for w, tokens in enumerate(hypotheses):
-            if tokens is not None:
-                mask[b, w] = False
-                mask[b, w, tokens] = True
-    return torch.from_numpy(mask).to(logits_BWV.device)
+    n_tokens = logits_BWV.size(2)
+    rows = [tokens for hypotheses in allowed for tokens in hypotheses]
+    # One assignment for all hypotheses: one for each would take longer than the step of a small model.
+    lengths = [0 if tokens is None else len(tokens) for tokens in rows]
+    chosen = np.concatenate([_NO_TOKENS, *(tokens for tokens in rows if tokens is not None)])
+    mask_RV = np.zeros((len(rows), n_tokens), dtype=bool)
+    mask_RV[np.repeat(np.arange(len(rows)), lengths), chosen] = True
+    mask_RV[[row for row, tokens in enumerate(rows) if tokens is None]] = True
+    return torch.from_numpy(mask_RV.reshape(tuple(logits_BWV.shape))).to(logits_BWV.device)
 
 
 def _array(tensor: Tensor) -> np.ndarray[Any, Any]:

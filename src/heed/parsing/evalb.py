@@ -214,6 +214,60 @@ def count_always(gold: Tree, predicted: Tree | None, parameters: Parameters) -> 
     if predicted is None:
         return Counts(Status.NO_TREE, length, gold=n_gold, words=sum(right.kept), problem="there is no tree")
     other = _Sentence(predicted, parameters)
+    _keep_as_in(right, other, parameters)
+    found = _compared(right, other, length, parameters)
+    if found.status == Status.COMPARED:
+        return found
+    return replace(found, gold=n_gold, predicted=len(other.brackets(parameters)))
+
+
+@dataclass
+class LabelTotals:
+    """The brackets of one label."""
+
+    gold: int = 0
+    predicted: int = 0
+    matched: int = 0  # both with the same words and label
+    other_label: int = 0  # gold ones whose words are a predicted bracket, but with other labels only
+
+    @property
+    def recall(self) -> float:
+        return _percent(self.matched, self.gold)
+
+    @property
+    def precision(self) -> float:
+        return _percent(self.matched, self.predicted)
+
+    @property
+    def f1(self) -> float:
+        return _percent(2 * self.matched, self.gold + self.predicted)
+
+
+def count_labels(pairs: Iterable[tuple[Tree, Tree | None]], parameters: Parameters) -> dict[str, LabelTotals]:
+    """Count the brackets of each label as `count_always` does, the most frequent label first."""
+    found: dict[str, LabelTotals] = {}
+    for gold, predicted in pairs:
+        right = _Sentence(gold, parameters)
+        brackets, guessed = right.brackets(parameters), []
+        if predicted is not None:
+            other = _Sentence(predicted, parameters)
+            _keep_as_in(right, other, parameters)
+            guessed = other.brackets(parameters)
+            comparable = _compared(right, other, 0, parameters).status == Status.COMPARED
+            spans = {(start, end) for _, start, end in guessed}
+            for bracket, is_matched in zip(brackets, _matches(brackets, guessed, parameters), strict=True):
+                label = found.setdefault(bracket.label, LabelTotals())
+                label.matched += comparable and is_matched
+                label.other_label += comparable and not is_matched and (bracket.start, bracket.end) in spans
+        for bracket in brackets:
+            found.setdefault(bracket.label, LabelTotals()).gold += 1
+        for bracket in guessed:
+            found.setdefault(bracket.label, LabelTotals()).predicted += 1
+    return dict(sorted(found.items(), key=lambda item: (-item[1].gold, item[0])))
+
+
+def _keep_as_in(right: "_Sentence", other: "_Sentence", parameters: Parameters) -> None:
+    """Keep those words of the other tree that the gold tree's tags keep, if the words are the same."""
     # What both lists name is in no sentence: traces.
     traces = parameters.delete & parameters.delete_for_length
     places = [[i for i, leaf in enumerate(one.leaves) if leaf.label not in traces] for one in (right, other)]
@@ -222,10 +276,6 @@ def count_always(gold: Tree, predicted: Tree | None, parameters: Parameters) -> 
         if all(parameters.same_word(str(right.leaves[i].word), str(other.leaves[j].word)) for i, j in pairs):
             for i, j in pairs:
                 other.kept[j] = right.kept[i]
-    found = _compared(right, other, length, parameters)
-    if found.status == Status.COMPARED:
-        return found
-    return replace(found, gold=n_gold, predicted=len(other.brackets(parameters)))
 
 
 class _Sentence:
@@ -269,25 +319,26 @@ def _compared(right: _Sentence, other: _Sentence, length: int, parameters: Param
     right_tags = sum(
         parameters.same_label(one.label, two.label) for one, two in zip(right_words, other_words, strict=True)
     )
-    matched = _matched(gold, predicted, parameters)
+    matched = sum(_matches(gold, predicted, parameters))
     crossing = _crossing(gold, predicted)
     return Counts(Status.COMPARED, length, matched, len(gold), len(predicted), crossing, n_words, right_tags)
 
 
-def _matched(gold: Sequence[Bracket], predicted: Sequence[Bracket], parameters: Parameters) -> int:
-    """Pair each gold bracket with the first unpaired predicted one that equals it."""
+def _matches(gold: Sequence[Bracket], predicted: Sequence[Bracket], parameters: Parameters) -> list[bool]:
+    """Pair each gold bracket with the first unpaired predicted one that equals it; return which have one."""
     unpaired: dict[tuple[int, int], list[str]] = {}
     for label, start, end in predicted:
         unpaired.setdefault((start, end), []).append(label)
-    matched = 0
+    matches = []
     for label, start, end in gold:
         candidates = unpaired.get((start, end), [])
+        matches.append(False)
         for place, candidate in enumerate(candidates):
             if not parameters.labelled or parameters.same_label(label, candidate):
                 del candidates[place]
-                matched += 1
+                matches[-1] = True
                 break
-    return matched
+    return matches
 
 
 def _crossing(gold: Sequence[Bracket], predicted: Sequence[Bracket]) -> int:
