@@ -63,7 +63,10 @@ class Parser(argparse.ArgumentParser):
         if "set" in known:
             from heed.config import all_settings
 
+            takes = str(self._option_string_actions["--set"].metavar)  # SECTION.KEY=VALUE, or one section's
             for setting in all_settings():
+                if not takes.startswith(("SECTION.", f"{setting.section}.")):
+                    continue
                 known.setdefault(setting.key.replace("_", "-"), f"--set {setting.section}.{setting.key}=")
         word = name.lstrip("-").replace("_", "-")
         (near,) = difflib.get_close_matches(word, known, n=1) or [""]
