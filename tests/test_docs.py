@@ -37,7 +37,7 @@ def test_files_named_in_the_text_exist(path):
         assert (ROOT / name).exists(), name
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.toml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted((ROOT / "configs").rglob("*.toml")), ids=lambda path: path.stem)
 def test_every_config_is_valid(path):
     from heed.config import preset
     from heed.settings import build_config, read_config

@@ -1,4 +1,4 @@
-"""Write pairs of everyday words and phrases, which Tatoeba's sentences lack: `python box/everyday.py > everyday.tsv`.
+"""Write pairs of everyday words and phrases, which Tatoeba's sentences lack: `python configs/en-de/everyday.py > everyday.tsv`.
 
 Single words, greetings, signs, numbers, dates, times, units, countries. Gender is given by the article; a plural follows
 the singular where people use it.

@@ -1,6 +1,6 @@
-"""Make the training text of the English-German model in the box: `python box/prepare.py DATA OUT`.
+"""Make the training text of the English-German model in the box: `python configs/en-de/prepare.py DATA OUT`.
 
-DATA has the folders `tatoeba` and `europarl` (docs/models.md lists their files). OUT gets
+DATA has the folders `tatoeba` and `europarl`. OUT gets
 
     valid.tsv, test.tsv   1,000 and 2,000 pairs of Tatoeba, no English sentence twice
     tatoeba.tsv           every other pair of Tatoeba: no sentence of it, in either language, is held out
@@ -121,7 +121,7 @@ def key(sentence: str) -> str:
 
 
 def first_by_hash(pairs: list[Pair], n: int) -> list[Pair]:
-    """Return n pairs with different English sentences, chosen by a hash of the English, so that any order gives these."""
+    """Return n pairs with different English sentences, by a hash of the English: any order of pairs gives these."""
     by_english: dict[str, Pair] = {}
     for pair in sorted(pairs):
         by_english.setdefault(key(pair[0]), pair)

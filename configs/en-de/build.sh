@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Rebuild the English-German model in the box:  configs/en-de/build.sh DATA WORK
+# DATA has the folders tatoeba and europarl, whose files prepare.py names; WORK gets the text, the runs and the model,
+# WORK/en-de. An interrupted build continues where it was: run it again.
+set -euo pipefail
+recipe=$(cd "$(dirname "$0")" && pwd)
+data=$(cd "$1" && pwd)
+mkdir -p "$2" && cd "$2"
+
+[ -d data ] || { python "$recipe/prepare.py" "$data" data.part && mv data.part data; }
+python "$recipe/everyday.py" > data/everyday.tsv
+for stage in 1 2; do
+    if [ -d "stage$stage" ]; then heed train --resume "stage$stage"; else heed train "$recipe/$stage.toml" --out "stage$stage"; fi
+done
+rm -rf en-de
+heed export --model stage2 --to heed --set decode.sentences=true --out en-de
+for side in 1 2; do cut -f $side data/valid.tsv > "valid.$side"; cut -f $side data/test.tsv > "test.$side"; done
+heed confidence --model en-de --source valid.1 --reference valid.2
+heed evaluate --model en-de --source test.1 --reference test.2
