@@ -46,26 +46,12 @@ class Counts:
 
 
 @dataclass
-class Totals:
-    """Sums over sentences, and the scores they give."""
+class Brackets:
+    """Numbers of brackets, and the scores they give."""
 
-    every_sentence: bool  # those whose words cannot be compared are counted, too: nothing of them is right
-    sentences: int = 0
-    words_differ: int = 0
-    no_tree: int = 0
-    matched: int = 0
+    matched: int = 0  # in both trees, with the same words and label
     gold: int = 0
     predicted: int = 0
-    exact: int = 0
-    crossing: int = 0
-    without_crossing: int = 0
-    few_crossing: int = 0  # with at most 2
-    words: int = 0
-    right_tags: int = 0
-
-    @property
-    def counted(self) -> int:
-        return self.sentences - (0 if self.every_sentence else self.words_differ + self.no_tree)
 
     @property
     def recall(self) -> float:
@@ -78,6 +64,26 @@ class Totals:
     @property
     def f1(self) -> float:
         return _percent(2 * self.matched, self.gold + self.predicted)
+
+
+@dataclass
+class Totals(Brackets):
+    """Sums over sentences, and the scores they give."""
+
+    every_sentence: bool = False  # those whose words cannot be compared count, too: nothing of them is right
+    sentences: int = 0
+    words_differ: int = 0
+    no_tree: int = 0
+    exact: int = 0
+    crossing: int = 0
+    without_crossing: int = 0
+    few_crossing: int = 0  # with at most 2
+    words: int = 0
+    right_tags: int = 0
+
+    @property
+    def counted(self) -> int:
+        return self.sentences - (0 if self.every_sentence else self.words_differ + self.no_tree)
 
     @property
     def exact_match(self) -> float:
@@ -124,7 +130,7 @@ class Totals:
 
 def totals(counts: Iterable[Counts], every_sentence: bool, longest: int | None = None) -> Totals:
     """Add up sentences, or only those of at most a number of words."""
-    found = Totals(every_sentence)
+    found = Totals(every_sentence=every_sentence)
     for one in counts:
         if longest is None or one.length <= longest:
             found.add(one)
@@ -222,25 +228,10 @@ def count_always(gold: Tree, predicted: Tree | None, parameters: Parameters) -> 
 
 
 @dataclass
-class LabelTotals:
+class LabelTotals(Brackets):
     """The brackets of one label."""
 
-    gold: int = 0
-    predicted: int = 0
-    matched: int = 0  # both with the same words and label
     other_label: int = 0  # gold ones whose words are a predicted bracket, but with other labels only
-
-    @property
-    def recall(self) -> float:
-        return _percent(self.matched, self.gold)
-
-    @property
-    def precision(self) -> float:
-        return _percent(self.matched, self.predicted)
-
-    @property
-    def f1(self) -> float:
-        return _percent(2 * self.matched, self.gold + self.predicted)
 
 
 def count_labels(pairs: Iterable[tuple[Tree, Tree | None]], parameters: Parameters) -> dict[str, LabelTotals]:
