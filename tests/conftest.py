@@ -5,10 +5,12 @@ The tests must not depend on how they are started: from a terminal, in the backg
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
@@ -22,6 +24,9 @@ from heed.training.precision import bfloat16_fault
 from heed.translator import Translator
 from heed.vocabulary import Vocabulary
 from tests.processes import all_left, forget_inherited_signals, left_since, mark_all_that_start, started_here
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # Variables of a multi-process job that the tests may run in, and those that change how programs read and write text.
 _NOT_OURS = "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT TORCHELASTIC_RESTART_COUNT"
@@ -143,3 +148,23 @@ def shapes_checked(*packages: str, shrinking: tuple[str, ...] = ()) -> Iterator[
         yield seen
     finally:
         sys.setprofile(before)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator["Browser"]:
+    """Debian's Chromium, without a screen. `.ci/run` sets HEED_BROWSER=required: there it must be there."""
+    missing = pytest.fail if os.environ.get("HEED_BROWSER") == "required" else pytest.skip
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    if program is None:
+        missing("no Chromium to open the page with (apt install chromium)")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ModuleNotFoundError:
+        missing("playwright is not installed (pip install playwright)")
+    with sync_playwright() as playwright:
+        # Processes that Chromium starts ahead of need would seem to outlive the test that they start in.
+        ahead = "--disable-features=SpareRendererForSitePerProcess"
+        launched = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu", ahead])
+        launched.new_page().close()
+        yield launched
+        launched.close()

@@ -116,7 +116,7 @@ def test_any_batch_size(learnt: Path, translator: Translator) -> None:
 
 
 def test_hard_lines_keep_count_and_order(exported: Translator, translator: Translator) -> None:
-    found, expected = exported.translate(HARD), translator.translate(HARD)
+    found, expected = exported.translate(HARD), translator.translate(HARD, copy=False)  # CTranslate2 cannot force emoji
     assert [one.text for one in found] == [one.text for one in expected]
     assert [one.cuts for one in found] == [one.cuts for one in expected]
     assert [one.finished for one in found] == [one.finished for one in expected]

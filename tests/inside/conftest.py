@@ -1,7 +1,5 @@
 """A small model of each kind of norm, one sentence inspected, and a real browser."""
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,26 +55,6 @@ def one(tokenizer: Tokenizer) -> Inspection:
 
 
 # --- a browser --------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator["Browser"]:
-    """Debian's Chromium, without a screen. `.ci/run` sets HEED_BROWSER=required: there it must be there."""
-    missing = pytest.fail if os.environ.get("HEED_BROWSER") == "required" else pytest.skip
-    program = shutil.which("chromium") or shutil.which("google-chrome")
-    if program is None:
-        missing("no Chromium to open the page with (apt install chromium)")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ModuleNotFoundError:
-        missing("playwright is not installed (pip install playwright)")
-    with sync_playwright() as playwright:
-        # Processes that Chromium starts ahead of need would seem to outlive the test that they start in.
-        ahead = "--disable-features=SpareRendererForSitePerProcess"
-        launched = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu", ahead])
-        launched.new_page().close()
-        yield launched
-        launched.close()
 
 
 Open = Callable[..., "Page"]

@@ -22,13 +22,11 @@ from heed.text.tokenizer import Tokenizer
 from heed.translator import Translator, load
 from tests.cli.conftest import COMMAND, ENVIRONMENT, write_lines
 from tests.conftest import EOS, small_config
-from tests.inside.conftest import browser
 from tests.processes import Started
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-__all__ = ["browser"]
 
 TEXT = "the quick brown fox jumps over the lazy dog"
 SEEDS = {5: 38, 10: 27}  # of the checkpoints
