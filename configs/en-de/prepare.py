@@ -4,7 +4,8 @@ DATA has the folders `tatoeba` and `europarl`. OUT gets
 
     valid.tsv, test.tsv   1,000 and 2,000 pairs of Tatoeba, no English sentence twice
     tatoeba.tsv           every other pair of Tatoeba: no sentence of it, in either language, is held out
-    europarl.tsv          pairs of Europarl with at most 15 words a side
+    europarl-short.tsv    pairs of Europarl with at most 15 words a side
+    europarl-long.tsv     pairs of Europarl with 16 to 45 words on the longer side
 
 Sentences are compared without case and punctuation, so "Hello!" is held out if "hello" is.
 """
@@ -19,7 +20,7 @@ from pathlib import Path
 
 N_VALID, N_TEST = 1_000, 2_000
 MAX_TRANSLATIONS = 6  # of one English sentence; some have dozens, all alike
-MAX_EUROPARL_WORDS = 15
+SHORT_WORDS, LONG_WORDS = 15, 45  # of Europarl, on the longer side
 
 # A pair with one of these on one side alone would make the model crude out of the blue; on both sides, it is faithful.
 CRUDE_ENGLISH = re.compile(
@@ -70,14 +71,14 @@ def main() -> None:
         kept.append(pair)
     write(out / "tatoeba.tsv", kept)
     europarl = zip(lines(data / "europarl/train.en.gz"), lines(data / "europarl/train.de.gz"), strict=True)
-    short = [
-        pair
-        for pair in clean(europarl)
-        if max(len(side.split()) for side in pair) <= MAX_EUROPARL_WORDS
-        and not clashes(*pair)
-        and not (key(pair[0]) in english or key(pair[1]) in german)
-    ]
-    write(out / "europarl.tsv", list(dict.fromkeys(short)))
+    by_length: dict[str, dict[Pair, None]] = {"short": {}, "long": {}}
+    for pair in clean(europarl):
+        words = max(len(side.split()) for side in pair)
+        if words > LONG_WORDS or clashes(*pair) or key(pair[0]) in english or key(pair[1]) in german:
+            continue
+        by_length["short" if words <= SHORT_WORDS else "long"][pair] = None
+    for name, pairs in by_length.items():
+        write(out / f"europarl-{name}.tsv", list(pairs))
 
 
 def lines(path: Path) -> Iterator[str]:

@@ -14,8 +14,8 @@ from torch.autograd.function import once_differentiable
 
 from heed.kernels.library import kernels, library
 
-# Up to twice this length the kernel is no slower than PyTorch's, but it keeps the weights for the backward pass.
-MAX_POSITIONS = 64
+# Longer sentences would be no slower than with PyTorch, but the kernel keeps the weights for the backward pass.
+MAX_POSITIONS = 128
 MAX_VECTOR_WIDTH = 16  # of all processors; rows of weights are padded to a multiple of it
 
 
