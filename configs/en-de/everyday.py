@@ -1,10 +1,11 @@
 """Write pairs of everyday words and phrases, which Tatoeba's sentences lack: `python configs/en-de/everyday.py > everyday.tsv`.
 
 Single words, greetings, signs, numbers, dates, times, units, countries. Gender is given by the article; a plural follows
-the singular where people use it.
+the singular where people use it. The sentences of phrases.tsv, beside this file, follow: one pair a line, by phenomenon.
 """
 
 import itertools
+from pathlib import Path
 
 NOUNS = """
 man der Mann Männer|woman die Frau Frauen|child das Kind Kinder|boy der Junge Jungen|girl das Mädchen Mädchen
@@ -160,6 +161,23 @@ def pairs():
         )
     yield from calendar()
     yield from numbers()
+    yield from sentences(Path(__file__).with_name("phrases.tsv"))
+
+
+def sentences(path: Path):
+    """Yield the pairs of a file with one pair a line; stop at a line that is not a new, translated pair."""
+    seen = set()
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        pair = tuple(line.split("\t"))
+        where = f"{path.name}, line {number}: {line!r}"
+        if len(pair) != 2 or not all(side and side == side.strip() for side in pair):
+            raise SystemExit(f"{where} is not English, one tab, German")
+        if pair in seen:
+            raise SystemExit(f"{where} is there twice; remove one")
+        if pair[0] == pair[1] and not pair[0].istitle():  # a name may stay as it is
+            raise SystemExit(f"{where} is not translated")
+        seen.add(pair)
+        yield pair
 
 
 def split_country(entry: str) -> tuple[str, str]:
