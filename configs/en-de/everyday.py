@@ -7,6 +7,8 @@ the singular where people use it. The sentences of phrases.tsv, beside this file
 import itertools
 from pathlib import Path
 
+from tenses import tenses
+
 NOUNS = """
 man der Mann Männer|woman die Frau Frauen|child das Kind Kinder|boy der Junge Jungen|girl das Mädchen Mädchen
 friend der Freund Freunde|mother die Mutter Mütter|father der Vater Väter|brother der Bruder Brüder|sister die Schwester Schwestern
@@ -308,6 +310,7 @@ def pairs():
         )
     yield from calendar()
     yield from numbers()
+    yield from tenses()
 
 
 def sentences(path: Path):
