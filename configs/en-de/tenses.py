@@ -1,7 +1,7 @@
 """Make sentences in all tenses: verbs with their forms written out, times subjects, times tenses.
 
-A verb is its English forms and object, "=", its German forms (ich, du, er, infinitive, preterite, participle, auxiliary,
-separable prefix) and object. {self} and {refl} stand for the reflexive pronouns (accusative), {refd} for the dative.
+A verb is its English forms and object, "=", its German forms (ich, du, er, infinitive, preterite, participle,
+auxiliary, separable prefix) and object. {self} and {refl} stand for the reflexive pronouns, {refd} for the dative.
 A verb without an -ing form has no progressive here.
 """
 
