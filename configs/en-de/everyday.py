@@ -72,7 +72,7 @@ priest der Priester Priester|postman der Briefträger Briefträger|tailor der Sc
 programmer der Programmierer Programmierer|librarian der Bibliothekar Bibliothekare|pupil der Schüler Schüler|professor der Professor Professoren|queen die Königin Königinnen|prince der Prinz Prinzen|princess die Prinzessin Prinzessinnen
 witness der Zeuge Zeugen|thief der Dieb Diebe|murderer der Mörder Mörder|burglar der Einbrecher Einbrecher|hero der Held Helden|ghost das Gespenst Gespenster|witch die Hexe Hexen|wizard der Zauberer Zauberer|giant der Riese Riesen
 roll das Brötchen Brötchen|sausage die Wurst Würste|ham der Schinken -|bacon der Speck -|beef das Rindfleisch -|pork das Schweinefleisch -|steak das Steak Steaks|fried egg das Spiegelei Spiegeleier|omelette das Omelett Omeletts
-noodle die Nudel Nudeln|flour das Mehl -|oil das Öl Öle|vinegar der Essig -|pepper der Pfeffer -|mustard der Senf -|honey der Honig -|jam die Marmelade Marmeladen|chocolate die Schokolade Schokoladen|biscuit der Keks Kekse
+noodle die Nudel Nudeln|flour das Mehl -|oil das Öl Öle|vinegar der Essig -|pepper der Pfeffer -|mustard der Senf -|honey der Honig -|jam die Marmelade Marmeladen|chocolate die Schokolade -|biscuit der Keks Kekse
 cookie der Keks Kekse|sweet die Süßigkeit Süßigkeiten|ice cream das Eis -|cream die Sahne -|yoghurt der Joghurt -|pancake der Pfannkuchen Pfannkuchen|pie die Pastete Pasteten|salad der Salat Salate|sandwich das Sandwich Sandwiches
 pear die Birne Birnen|cherry die Kirsche Kirschen|plum die Pflaume Pflaumen|peach der Pfirsich Pfirsiche|strawberry die Erdbeere Erdbeeren|raspberry die Himbeere Himbeeren|blueberry die Blaubeere Blaubeeren|grape die Traube Trauben
 lemon die Zitrone Zitronen|pineapple die Ananas -|melon die Melone Melonen|watermelon die Wassermelone Wassermelonen|nut die Nuss Nüsse|walnut die Walnuss Walnüsse|almond die Mandel Mandeln|peanut die Erdnuss Erdnüsse
@@ -87,7 +87,7 @@ living room das Wohnzimmer Wohnzimmer|bedroom das Schlafzimmer Schlafzimmer|dini
 flat die Wohnung Wohnungen|apartment die Wohnung Wohnungen|rent die Miete Mieten|landlord der Vermieter Vermieter|tenant der Mieter Mieter|fence der Zaun Zäune|gate das Tor Tore|chimney der Schornstein Schornsteine|ceiling die Decke Decken
 sofa das Sofa Sofas|armchair der Sessel Sessel|desk der Schreibtisch Schreibtische|wardrobe der Kleiderschrank Kleiderschränke|cupboard der Schrank Schränke|drawer die Schublade Schubladen|shelf das Regal Regale|carpet der Teppich Teppiche
 curtain der Vorhang Vorhänge|blanket die Decke Decken|pillow das Kissen Kissen|mattress die Matratze Matratzen|sheet das Bettlaken Bettlaken|candle die Kerze Kerzen|clock die Uhr Uhren|alarm clock der Wecker Wecker|vase die Vase Vasen
-lift der Aufzug Aufzüge|elevator der Aufzug Aufzüge|heating die Heizung Heizungen|socket die Steckdose Steckdosen|plug der Stecker Stecker|cable das Kabel Kabel|switch der Schalter Schalter|light bulb die Glühbirne Glühbirnen|bin der Mülleimer Mülleimer
+lift der Aufzug Aufzüge|elevator der Aufzug Aufzüge|heating die Heizung -|socket die Steckdose Steckdosen|plug der Stecker Stecker|cable das Kabel Kabel|switch der Schalter Schalter|light bulb die Glühbirne Glühbirnen|bin der Mülleimer Mülleimer
 hammer der Hammer Hämmer|nail der Nagel Nägel|screw die Schraube Schrauben|screwdriver der Schraubenzieher Schraubenzieher|saw die Säge Sägen|drill die Bohrmaschine Bohrmaschinen|pliers die Zange -|ladder die Leiter Leitern|rope das Seil Seile
 bucket der Eimer Eimer|broom der Besen Besen|shovel die Schaufel Schaufeln|spade der Spaten Spaten|axe die Axt Äxte|scissors die Schere -|needle die Nadel Nadeln|thread der Faden Fäden|glue der Klebstoff -|tool das Werkzeug Werkzeuge
 jacket die Jacke Jacken|jumper der Pullover Pullover|sweater der Pullover Pullover|T-shirt das T-Shirt T-Shirts|blouse die Bluse Blusen|suit der Anzug Anzüge|tie die Krawatte Krawatten|belt der Gürtel Gürtel|scarf der Schal Schals
@@ -101,7 +101,7 @@ illness die Krankheit Krankheiten|disease die Krankheit Krankheiten|cold die Erk
 cancer der Krebs -|heart attack der Herzinfarkt Herzinfarkte|pill die Pille Pillen|tablet die Tablette Tabletten|ointment die Salbe Salben|bandage der Verband Verbände|plaster das Pflaster Pflaster|injection die Spritze Spritzen
 prescription das Rezept Rezepte|pharmacy die Apotheke Apotheken|ambulance der Krankenwagen Krankenwagen|patient der Patient Patienten|operation die Operation Operationen|vaccination die Impfung Impfungen|wheelchair der Rollstuhl Rollstühle
 journey die Reise Reisen|trip der Ausflug Ausflüge|tourist der Tourist Touristen|luggage das Gepäck -|flight der Flug Flüge|departure die Abfahrt Abfahrten|arrival die Ankunft Ankünfte|platform der Bahnsteig Bahnsteige|timetable der Fahrplan Fahrpläne
-taxi das Taxi Taxis|tram die Straßenbahn Straßenbahnen|underground die U-Bahn U-Bahnen|subway die U-Bahn U-Bahnen|lorry der Lastwagen Lastwagen|truck der Lastwagen Lastwagen|motorbike das Motorrad Motorräder|boat das Boot Boote
+taxi das Taxi Taxis|tram die Straßenbahn Straßenbahnen|underground die U-Bahn -|subway die U-Bahn U-Bahnen|lorry der Lastwagen Lastwagen|truck der Lastwagen Lastwagen|motorbike das Motorrad Motorräder|boat das Boot Boote
 ferry die Fähre Fähren|harbour der Hafen Häfen|motorway die Autobahn Autobahnen|crossroads die Kreuzung -|traffic light die Ampel Ampeln|roundabout der Kreisverkehr -|petrol das Benzin -|petrol station die Tankstelle Tankstellen
 tyre der Reifen Reifen|wheel das Rad Räder|engine der Motor Motoren|brake die Bremse Bremsen|steering wheel das Lenkrad Lenkräder|seat der Sitz Sitze|seat belt der Sicherheitsgurt Sicherheitsgurte|traffic der Verkehr -|accident der Unfall Unfälle
 bus stop die Bushaltestelle Bushaltestellen|car park der Parkplatz Parkplätze|driving licence der Führerschein Führerscheine|customs der Zoll -|border die Grenze Grenzen|embassy die Botschaft Botschaften|hostel die Jugendherberge Jugendherbergen
@@ -116,7 +116,7 @@ blackboard die Tafel Tafeln|pencil der Bleistift Bleistifte|rubber der Radiergum
 mathematics die Mathematik -|physics die Physik -|chemistry die Chemie -|biology die Biologie -|history die Geschichte -|geography die Erdkunde -|art die Kunst Künste|science die Wissenschaft Wissenschaften|education die Bildung -|knowledge das Wissen -
 office chair der Bürostuhl Bürostühle|stapler der Hefter Hefter|envelope der Umschlag Umschläge|stamp die Briefmarke Briefmarken|parcel das Paket Pakete|form das Formular Formulare|invoice die Rechnung Rechnungen|receipt die Quittung Quittungen
 signature die Unterschrift Unterschriften|appointment der Termin Termine|deadline die Frist Fristen|application die Bewerbung Bewerbungen|salary das Gehalt Gehälter|department die Abteilung Abteilungen|project das Projekt Projekte
-tax die Steuer Steuern|profit der Gewinn Gewinne|loss der Verlust Verluste|debt die Schuld Schulden|loan der Kredit Kredite|insurance die Versicherung Versicherungen|budget der Haushalt Haushalte|discount der Rabatt Rabatte|offer das Angebot Angebote
+tax die Steuer Steuern|profit der Gewinn Gewinne|loss der Verlust Verluste|debt die Schuld Schulden|loan der Kredit Kredite|insurance die Versicherung -|budget der Haushalt Haushalte|discount der Rabatt Rabatte|offer das Angebot Angebote
 coin die Münze Münzen|banknote der Geldschein Geldscheine|credit card die Kreditkarte Kreditkarten|cash das Bargeld -|product das Produkt Produkte|trade der Handel -|industry die Industrie Industrien|economy die Wirtschaft -|share die Aktie Aktien
 election die Wahl Wahlen|party die Partei Parteien|parliament das Parlament Parlamente|minister der Minister Minister|chancellor der Kanzler Kanzler|mayor der Bürgermeister Bürgermeister|citizen der Bürger Bürger|state der Staat Staaten
 capital die Hauptstadt Hauptstädte|society die Gesellschaft Gesellschaften|democracy die Demokratie Demokratien|constitution die Verfassung Verfassungen|refugee der Flüchtling Flüchtlinge|army die Armee Armeen|weapon die Waffe Waffen|flag die Fahne Fahnen
@@ -367,6 +367,7 @@ def plural_of(english: str) -> str:
         "goose": "geese",
         "person": "people",
         "hero": "heroes",
+        "stomach": "stomachs",
     }
     if english in irregular:
         return irregular[english]
