@@ -1,4 +1,4 @@
-"""Write pairs of everyday words and phrases, which Tatoeba's sentences lack: `python configs/en-de/everyday.py > everyday.tsv`.
+"""Write pairs of everyday words and phrases, which Tatoeba's sentences lack.
 
 Single words, greetings, signs, numbers, dates, times, units, countries. Gender is given by the article; a plural follows
 the singular where people use it. The sentences of phrases.tsv, beside this file, follow: one pair a line, by phenomenon.
@@ -444,9 +444,9 @@ def spelled(value: int) -> tuple[str, str]:
     return f"{ENGLISH_TENS[tens - 2]}-{ENGLISH_NUMBERS[ones]}", f"{first}und{GERMAN_TENS[tens - 2]}"
 
 
-if __name__ == "__main__":
+def all_pairs() -> list[tuple[str, str]]:
+    """Return the pairs of words and of sentences, none twice."""
     words = {}
     for english, german in pairs():
         words.setdefault(english, german)  # the first translation of a word is its most frequent
-    for english, german in dict.fromkeys([*words.items(), *sentences(Path(__file__).with_name("phrases.tsv"))]):
-        print(f"{english}\t{german}")
+    return list(dict.fromkeys([*words.items(), *sentences(Path(__file__).with_name("phrases.tsv"))]))
