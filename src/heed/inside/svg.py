@@ -109,9 +109,10 @@ def _bipartite(
     (rows, row_groups), (columns, column_groups) = _sides(inspection, kind, whole_words)
     only = None if word is None else _find(rows, word)
     n = max(len(rows), len(columns))
-    width, top = n * _COLUMN + 20, 24 + _WORD_LENGTH
+    title = _title(inspection, kind, layer, heads)
+    width, top = max(n * _COLUMN + 20, 12 + 5.5 * len(title)), 24 + _WORD_LENGTH  # small text: 5.5 a character
     bottom = top + _GAP
-    parts = [_text(6, 14, _title(inspection, kind, layer, heads), "small soft")]
+    parts = [_text(6, 14, title, "small soft")]
     for number, head in enumerate(heads):
         colour = HEADS[head % len(HEADS)]
         weights = by_words(inspection.attention[kind][layer, head], row_groups, column_groups)
