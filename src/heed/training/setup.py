@@ -107,7 +107,8 @@ def _initial_run(config: Config) -> RunFolder | None:
     run = RunFolder.open(find_model(config.train.init_from))
     there, here = asdict(run.config.model), asdict(config.model)
     differences = [f"model.{key} is {there[key]} there and {here[key]} here" for key in here if here[key] != there[key]]
-    differences = [one for one in differences if not one.startswith("model.dropout ")]
+    free = ("model.dropout ", "model.attention_window ")  # neither is part of the weights
+    differences = [one for one in differences if not one.startswith(free)]
     if config.text.tokenizer and Tokenizer.load(Path(config.text.tokenizer)).model != run.tokenizer.model:
         differences.append(f"text.tokenizer = {config.text.tokenizer!r} is another vocabulary; leave it out")
     if differences:
