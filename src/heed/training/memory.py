@@ -51,10 +51,7 @@ def predicted_peak(config: Config, n_parameters: int, vocabulary: Vocabulary, pr
     logits = vocabulary.size * min(LOGIT_ROWS, _positions(config, processes))
     share = n_parameters // processes if config.train.sharded else n_parameters
     width = 4 if config.train.precision == "float32" else 2
-    # Attention keeps its weights up to MAX_POSITIONS; if it is restricted, longer sentences may keep more.
-    lengths = {MAX_POSITIONS, max(MAX_POSITIONS, config.model.max_length + 1)}
-    per_position = max(model_class(config.model).kept_floats(config.model, length) for length in lengths)
-    kept = width * per_position * _positions(config, processes)
+    kept = width * model_class(config.model).kept_floats(config.model, MAX_POSITIONS) * _positions(config, processes)
     views, logit_buffers = (2, 8) if config.train.consistency else (1, 3)
     to_come = _bytes_of_weights(config, share) - 4 * share  # the weights are already allocated
     activations = int(_ACTIVATION_FACTOR * views * kept)
