@@ -30,6 +30,7 @@ class ModelConfig:
     positions: Literal["sinusoidal", "learned"] = "sinusoidal"  # section 3.5; "learned" is Table 3 row (E)
     max_length: int = 256  # longest sentence in tokens; longer ones are skipped in training, and translated in parts
     kind: Literal["transformer", "follower"] = "transformer"  # architecture; "follower" is for trees: docs/parsing.md
+    attention_window: int = 0  # positions that each attends to in self-attention (r of section 4); 0: all
 
     @property
     def key_size(self) -> int:
@@ -172,6 +173,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "model.d_v": (1, 65_536),
     "model.dropout": (0, 0.99),  # values that are not dropped are scaled by 1 / (1 - dropout)
     "model.max_length": (1, 100_000),
+    "model.attention_window": (0, 100_000),
     "text.vocab_size": (260, 1_000_000),  # 3 special tokens, 256 bytes, and one more
     "text.character_coverage": (0.98, 1),  # the range that sentencepiece accepts
     "text.learn_lines": (1, _MANY),

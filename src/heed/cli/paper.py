@@ -2,11 +2,24 @@
 
 import argparse
 
-from heed.cli.experiments import averaging, beam, cost, fidelity, figures, norm, positions, schedule, table3, table4
+from heed.cli.experiments import (
+    averaging,
+    beam,
+    cost,
+    fidelity,
+    figures,
+    norm,
+    positions,
+    schedule,
+    table1,
+    table3,
+    table4,
+)
 from heed.cli.usage import Parser
 
 HELP = "run an experiment of the paper, with its numbers beside ours"
 EXPERIMENTS = {
+    "table1": table1,
     "table3": table3,
     "table4": table4,
     "figures": figures,

@@ -13,7 +13,6 @@ from typing import Literal
 from torch import Tensor
 
 from heed.model.attention import Attend, attention
-from heed.model.masks import causal_mask
 from heed.model.sequences import Encoded, Padded
 
 Kind = Literal["encoder", "decoder", "cross"]
@@ -29,9 +28,9 @@ class Observed(Padded):
 
     around: Around
 
-    def attend_self(self, layer: int, causal: bool, captured: list[Tensor] | None) -> Attend:
+    def attend_self(self, layer: int, causal: bool, window: int, captured: list[Tensor] | None) -> Attend:
         kind: Kind = "decoder" if causal else "encoder"
-        mask = causal_mask(self.ids.size(1), self.ids.device) if causal else self.not_padding
+        mask = self.self_mask(causal, window)
         return lambda q, k, v: self.around(kind, layer, q, k, v, mask)
 
     def attend_to(self, encoded: Encoded, captured: list[Tensor] | None) -> Attend:
