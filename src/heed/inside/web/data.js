@@ -50,6 +50,23 @@ export class Inspection {
     return this.cache.get(name);
   }
 
+  // The kinds of attention that the model has.
+  get kinds() {
+    return KINDS.filter((kind) => this.has(`attention.${kind}`));
+  }
+
+  get isTransformer() {
+    return this.has("lens.rank");
+  }
+
+  isHeadOff(kind, layer, head) {
+    return this.off.heads.some((one) => one[0] === kind && one[1] === layer && one[2] === head);
+  }
+
+  isLayerOff(stack, layer) {
+    return this.off.layers.some((one) => one[0] === stack && one[1] === layer);
+  }
+
   layers(kind) {
     return this.array(`attention.${kind}`).shape[0];
   }

@@ -73,8 +73,35 @@ export class Walk {
     return this.it.array(`attention.${kind}`).sub(this.layer[stack], this.head[stack]);
   }
 
+  // Whether position i may attend to position j.
+  mayAttend(stack, sublayer) {
+    const name = `walk.${stack}.${sublayer}.may_attend`;
+    if (!this.it.has(name)) return () => true;
+    const mask = this.it.array(name);
+    return (i, j) => mask.at(i, j) === 1;
+  }
+
+  isHeadOff(stack, sublayer, head = this.head[stack]) {
+    return this.it.isHeadOff(sublayer === "cross" ? "cross" : stack, this.layer[stack], head);
+  }
+
+  // The heads' results side by side, zeros for those that are switched off.
   concat(stack, sublayer) {
     return this.once(`${stack}.${sublayer}.concat`, () => {
+      const all = this.contexts(stack, sublayer);
+      const { h, d_v: size } = this.it.model;
+      const off = Array.from({ length: h }, (_, k) => k).filter((k) => this.isHeadOff(stack, sublayer, k));
+      if (!off.length) return all;
+      const out = Float64Array.from(all.data);
+      for (let i = 0; i < all.shape[0]; i++)
+        for (const k of off) out.fill(0, (i * h + k) * size, (i * h + k + 1) * size);
+      return new Tensor(out, all.shape);
+    });
+  }
+
+  // Each head's weights · V, side by side.
+  contexts(stack, sublayer) {
+    return this.once(`${stack}.${sublayer}.contexts`, () => {
       const kind = sublayer === "cross" ? "cross" : stack;
       const weights = this.it.array(`attention.${kind}`).sub(this.layer[stack]);
       const values = this.stored(stack, `${sublayer}.v`);

@@ -94,7 +94,8 @@ export function attention(walk, stack, sublayer, add) {
       return new Tensor(out, [own.length, keys.length]);
     });
   const scaled = (i, j) => scores().at(i, j) / root;
-  const masked = (i, j) => (isMasked && j > i ? -Infinity : scaled(i, j));
+  const mayAttend = walk.mayAttend(stack, sublayer);
+  const masked = (i, j) => (mayAttend(i, j) ? scaled(i, j) : -Infinity);
   const square = (title, get, more = {}) => new Matrix(title, own, keys.length, get, { columns: keys, ...more });
 
   add(
@@ -142,8 +143,10 @@ export function attention(walk, stack, sublayer, add) {
     group,
     "mask",
     "§3.2.3",
-    isMasked ? "score[i, j] = −∞ for every j > i" : "nothing is masked",
-    isMasked
+    isMasked && !it.off.causal ? "score[i, j] = −∞ for every j > i" : "nothing is masked",
+    isMasked && it.off.causal
+      ? "The causal mask is switched off: every position also sees what comes later, the very piece it must predict among it. The model was trained with the mask, where the score of every later position is −∞."
+      : isMasked
       ? "Why the mask? In training, all positions are computed at once, and the decoder's input contains the answer, one position to the right. Without the mask each position would read the very word it must predict. When translating, later words do not exist yet. So the score of every later position is −∞ (grey), and its weight exactly 0."
       : "Every position may attend to every other: this is one sentence without padding. In a batch, the padding behind short sentences is masked; in the decoder's self-attention, what comes later is.",
     () => ({
@@ -153,9 +156,9 @@ export function attention(walk, stack, sublayer, add) {
         uses: [{ cell: [i, j] }],
         sum: [
           sentence(
-            isMasked && j > i
-              ? `column ${j + 1} is later than row ${i + 1}: −∞`
-              : `column ${j + 1} ${isMasked ? "is not later than row " + (i + 1) + ", so it" : ""} stays: ${four(scaled(i, j))}`,
+            mayAttend(i, j)
+              ? `column ${j + 1} ${isMasked && !it.off.causal ? "is not later than row " + (i + 1) + ", so it" : ""} stays: ${four(scaled(i, j))}`
+              : `column ${j + 1} is later than row ${i + 1}: −∞`,
           ),
         ],
       }),
@@ -201,11 +204,14 @@ export function attention(walk, stack, sublayer, add) {
     "× V",
     "§3.2.1",
     "head = weights · V",
-    "What a position receives: the sum of all positions' values, each times its weight.",
+    "What a position receives: the sum of all positions' values, each times its weight." +
+      (walk.isHeadOff(stack, sublayer)
+        ? ` Head ${head} is switched off: zeros take the place of these numbers in the concatenation.`
+        : ""),
     () => {
       const weights = walk.attention(stack, sublayer);
       const v = walk.headOf(stack, sublayer, "v");
-      const all = walk.concat(stack, sublayer);
+      const all = walk.contexts(stack, sublayer);
       const begin = walk.head[stack] * dv;
       return {
         matrices: [
@@ -241,9 +247,11 @@ export function attention(walk, stack, sublayer, add) {
         result: 0,
         explain: (i, j) => {
           const [k, c] = [Math.floor(j / dv), j % dv];
+          const where = `column ${j + 1} is number ${c + 1} of head ${k + 1}`;
+          if (walk.isHeadOff(stack, sublayer, k)) return { uses: [], sum: [sentence(`${where}, which is switched off: 0`)] };
           const column = keys.map((_, other) => values.at(k, other, c));
           const sum = dot(`head ${k + 1}[${i + 1}, ${c + 1}] = its weights · V`, weights.sub(k, i).data, column);
-          return { uses: [], sum: [sentence(`column ${j + 1} is number ${c + 1} of head ${k + 1}`), ...sum] };
+          return { uses: [], sum: [sentence(where), ...sum] };
         },
       };
     },

@@ -68,10 +68,15 @@ export function beginning(walk, stack, add) {
     group,
     "+ positional encoding",
     "§3.5",
-    it.model.positions === "sinusoidal"
+    it.off.positions
+      ? "x + 0"
+      : it.model.positions === "sinusoidal"
       ? "PE(pos, 2i) = sin(pos / 10000^(2i/d)),  PE(pos, 2i+1) = cos(pos / 10000^(2i/d))"
       : "a learnt vector for each position",
-    "Attention does not know the order of words: it sees a set. So a vector that depends on the position alone is added. Each pair of columns is a wave, short on the left, long on the right.",
+    (it.off.positions
+      ? "Positions are switched off: zeros are added, and the order of the words is lost. As trained: "
+      : "") +
+      "Attention does not know the order of words: it sees a set. So a vector that depends on the position alone is added. Each pair of columns is a wave, short on the left, long on the right.",
     () => ({
       matrices: [
         new Matrix("E[id] · √d", labels, d, (i, j) => embedding(i, j) * scale, { from: `${stack}.embedding` }),
@@ -83,7 +88,9 @@ export function beginning(walk, stack, add) {
         const angle = i / 10000 ** ((j - (j % 2)) / d);
         const wave = j % 2 ? "cos" : "sin";
         const how =
-          it.model.positions === "sinusoidal"
+          it.off.positions
+            ? `PE[${i + 1}, ${j + 1}] = 0, switched off`
+            : it.model.positions === "sinusoidal"
             ? `PE[${i + 1}, ${j + 1}] = ${wave}(${i} / 10000^(${j - (j % 2)}/${d})) = ${wave}(${four(angle)}) = ${four(positions.at(i, j))}; positions count from 0`
             : `PE[${i + 1}, ${j + 1}] = ${four(positions.at(i, j))}, learnt`;
         const sum = addition(`x[${i + 1}, ${j + 1}]`, [embedding(i, j) * scale, positions.at(i, j)]);

@@ -24,8 +24,10 @@ function lastVectors(walk, stack, name) {
   const { it, isPre } = walk;
   const rows = walk.labels(stack);
   const out = it.array(`walk.${stack}.out`);
-  const last = it.model[`${stack}_layers`] - 1;
+  let last = it.model[`${stack}_layers`] - 1;
+  while (last >= 0 && it.isLayerOff(stack, last)) last--; // a layer that is off hands on what it is given
   const made = matrix(name, rows, out);
+  if (last < 0) return handedOn(walk, stack, made);
   if (!it.walk.layers[stack].includes(last)) {
     const sum = (i, j) => [
       sentence(`after layer ${last + 1}, whose numbers this file does not hold: ${four(out.at(i, j))}`),
@@ -38,20 +40,35 @@ function lastVectors(walk, stack, name) {
   return {
     matrices: [matrix(`z, from layer ${last + 1}`, rows, z), made],
     result: 1,
-    explain: (i, j) => ({
-      uses: [{ row: i }],
-      sum: normSum(
-        `y[${i + 1}, ${j + 1}]`,
-        Array.from(z.sub(i).data),
-        j,
-        parameters.at(0, j),
-        parameters.at(1, j),
-        EPSILON,
-        out.at(i, j),
-      ),
-    }),
+    explain: (i, j) => ({ uses: [{ row: i }], sum: finalNorm(z, parameters, i, j, out.at(i, j)) }),
   };
 }
+
+// All layers of a stack are off: what entered it leaves it, with pre-norm by way of the final norm.
+function handedOn({ it, isPre }, stack, made) {
+  const first = it.walk.layers[stack][0]; // what enters any layer is the same
+  const x = it.array(`walk.${stack}.${first}.x`);
+  const parameters = isPre ? it.array(`weights.${stack}.norm`) : null;
+  return {
+    matrices: [matrix("x, all layers are off", made.rows, x), made],
+    result: 1,
+    explain: (i, j) =>
+      isPre
+        ? { uses: [{ row: i }], sum: finalNorm(x, parameters, i, j, made.get(i, j)) }
+        : { uses: [{ cell: [i, j] }], sum: [sentence(`handed on as it is: ${four(x.at(i, j))}`)] },
+  };
+}
+
+const finalNorm = (z, parameters, i, j, model) =>
+  normSum(
+    `y[${i + 1}, ${j + 1}]`,
+    Array.from(z.sub(i).data),
+    j,
+    parameters.at(0, j),
+    parameters.at(1, j),
+    EPSILON,
+    model,
+  );
 
 export function ending(walk, add) {
   const { it } = walk;
