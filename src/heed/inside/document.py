@@ -56,6 +56,11 @@ class _Packing:
         self._parts += [content, padding]
         self._size += len(content) + len(padding)
 
+    def add_bytes(self, name: str, shares: NDArray[np.floating[Any]]) -> None:
+        """Add numbers from 0 to 1 as whole 255ths."""
+        self.add(name, np.round(255 * shares), "uint8")
+        self.index[name]["scale"] = 1 / 255
+
     def data(self) -> bytes:
         return b"".join(self._parts)
 
@@ -68,8 +73,12 @@ def document(inspection: Look, limit: int = LIMIT_BYTES, walk: bool = True) -> D
     packing = _Packing()
     attention_bytes = sum(one.nbytes for one in inspection.attention.values())
     precision = "float32" if attention_bytes * _BASE64 < limit / 2 else "float16"
+    are_bytes = attention_bytes / 2 * _BASE64 > limit  # a very long text
     for kind, weights in inspection.attention.items():
-        packing.add(f"attention.{kind}", weights, precision)
+        if are_bytes:
+            packing.add_bytes(f"attention.{kind}", weights)
+        else:
+            packing.add(f"attention.{kind}", weights, precision)
         if isinstance(inspection, Inspection):
             packing.add(f"heads_off.change.{kind}", inspection.heads_off.change[kind], "float32")
             packing.add(f"heads_off.first_choice.{kind}", inspection.heads_off.first_choice[kind], "int32")
@@ -92,7 +101,12 @@ def document(inspection: Look, limit: int = LIMIT_BYTES, walk: bool = True) -> D
         columns = _add_weights(packing, inspection, layers, left - used)
     summary = inspection.summary()
     summary["arrays"] = packing.index
-    summary["walk"] = {"layers": layers, "columns": columns, "precision": "float16", "attention": precision}
+    summary["walk"] = {
+        "layers": layers,
+        "columns": columns,
+        "precision": "float16",
+        "attention": "whole 255ths" if are_bytes else precision,
+    }
     return Document(summary, packing.data())
 
 

@@ -375,7 +375,8 @@ function table(it, kind, layer, heads) {
     const title = `${rows.labels[i]} → ${columns.labels[j]}: ${weight.toFixed(6)}`;
     return { rgb: weightRgb(weight), text: short(weight), title };
   };
-  const label = heads.length > 1 ? `mean of ${heads.length} heads` : "weights; · is below 0.005, 0 is masked";
+  const zero = it.arrays[`attention.${kind}`].scale ? "0 is masked or below 1/510" : "0 is masked";
+  const label = heads.length > 1 ? `mean of ${heads.length} heads` : `weights; · is below 0.005, ${zero}`;
   return heatTable({ rows: rows.labels, columns: columns.labels, cell, label });
 }
 

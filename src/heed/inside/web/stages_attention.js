@@ -1,7 +1,7 @@
 // Stages of the walk: one attention, from queries, keys and values to add & norm.
 
 import { Tensor } from "heed/data.js";
-import { word } from "heed/dom.js";
+import { el, word } from "heed/dom.js";
 import { Matrix } from "heed/matrix.js";
 import { ROLE_WORDS } from "heed/parts.js";
 import { STACK, columnsOf, four, matrix, missing, product } from "heed/stage.js";
@@ -147,7 +147,8 @@ export function attention(walk, stack, sublayer, add) {
     isMasked && it.off.causal
       ? "The causal mask is switched off: every position also sees what comes later, the very piece it must predict among it. The model was trained with the mask, where the score of every later position is −∞."
       : isMasked
-      ? "Why the mask? In training, all positions are computed at once, and the decoder's input contains the answer, one position to the right. Without the mask each position would read the very word it must predict. When translating, later words do not exist yet. So the score of every later position is −∞ (grey), and its weight exactly 0."
+      ? "Why the mask? In training, all positions are computed at once, and the decoder's input contains the answer, one position to the right. Without the mask each position would read the very word it must predict. When translating, later words do not exist yet. So the score of every later position is −∞ (grey), and its weight exactly 0. " +
+        `A row such as “${own[0]}” is the position that reads the first and must write the second.`
       : "Every position may attend to every other: this is one sentence without padding. In a batch, the padding behind short sentences is masked; in the decoder's self-attention, what comes later is.",
     () => ({
       matrices: [square("Q Kᵀ / √d_k", scaled, { from: `${id}.scaled` }), square("masked", masked)],
@@ -173,6 +174,15 @@ export function attention(walk, stack, sublayer, add) {
     `What is head ${head} looking at? Each row is a position, each column one that it may look at; the stronger its colour, the more is taken from there. The exponential makes every score positive, the division makes each row sum to 1. ${habit(it, isCross ? "cross" : stack, layer, head)}`,
     () => {
       const weights = walk.attention(stack, sublayer);
+      // What each other head looks at most.
+      const glances = (i) =>
+        Array.from({ length: it.model.h }, (_, k) => k)
+          .filter((k) => k !== walk.head[stack])
+          .flatMap((k, place) => {
+            const row = it.head(isCross ? "cross" : stack, walk.layer[stack], k).sub(i).data;
+            const most = row.reduce((best, weight, j) => (weight > row[best] ? j : best), 0);
+            return [place ? ", " : "", `${k + 1} “`, word(keys[most]), `” ${row[most].toFixed(2)}`];
+          });
       return {
         matrices: [
           square("scores", masked, { from: `${id}.masked` }),
@@ -183,7 +193,8 @@ export function attention(walk, stack, sublayer, add) {
           const most = keys.map((text, j) => [weights.at(i, j), text]).sort((a, b) => b[0] - a[0]);
           const seen = most.slice(0, 3).filter(([weight]) => weight >= 0.005);
           const parts = seen.flatMap(([weight, text], k) => [k ? ", “" : "“", word(text), `” ${weight.toFixed(2)}`]);
-          return ["“", word(own[i]), "” looks at ", ...parts];
+          const others = it.model.h > 1 ? [el("br"), "The same word in the other heads: ", ...glances(i)] : [];
+          return [`Head ${head}: “`, word(own[i]), "” looks at ", ...parts, ". ", ...others];
         },
         explain: (i, j) => ({
           uses: [{ row: i }],

@@ -10,6 +10,7 @@ export function beginning(walk, stack, add) {
   const labels = stack === "encoder" ? it.source.labels : it.target.input_labels;
   const ids = stack === "encoder" ? it.source.ids : [0, ...it.target.ids.slice(0, -1)];
   const group = `${STACK[stack]}: text to vectors`;
+  const characters = [...it.source.text]; // offsets count characters, not JavaScript's units of 16 bits
   const matrixName = stack === "encoder" && it.has("source_embedding.ids") ? "source_embedding" : "embedding";
   const rows = it.array(`${matrixName}.ids`);
   const table = it.array(`${matrixName}.rows`);
@@ -35,7 +36,7 @@ export function beginning(walk, stack, add) {
       list: labels.map((text, i) => ({
         piece: text,
         id: ids[i],
-        from: stack === "encoder" ? it.source.text.slice(...it.source.offsets[i]) : null,
+        from: stack === "encoder" ? characters.slice(...it.source.offsets[i]).join("") : null,
         writes: stack === "encoder" ? null : it.target.labels[i],
       })),
     }),

@@ -1,8 +1,10 @@
 // Stages of the walk: what leaves the encoder, and what leaves the decoder.
 
 import { shown } from "heed/data.js";
+import { word } from "heed/dom.js";
 import { Matrix } from "heed/matrix.js";
 import { EPSILON, Walk } from "heed/numbers.js";
+import { percent } from "heed/parts.js";
 import { four, matrix } from "heed/stage.js";
 import { dot, normSum, sentence } from "heed/sums.js";
 
@@ -14,7 +16,7 @@ export function bridge(walk, add) {
     "what goes from the encoder to the decoder",
     "§3.1, §3.2.3",
     "encoder output: one vector for each source piece",
-    `${it.source.labels.length} vectors of ${it.model.d_model} numbers, one for each piece of the source, after the last layer${walk.isPre ? " and its final norm" : ""}: that is all that goes from the encoder to the decoder. Each decoder layer makes its own keys and values of them, and its own queries of what has been written so far.`,
+    `${it.source.labels.length} vectors of ${it.model.d_model} numbers, one for each piece of the source, after the last layer${walk.isPre ? " and its final norm" : ""}: that is all that goes from the encoder to the decoder. They are computed once; every step of the decoder reads the same ones. Each decoder layer turns them into keys, which its attention searches, and values, which it takes from what it finds; the queries, what it searches for, come from what has been written so far.`,
     () => lastVectors(walk, "encoder", "encoder output"),
   );
 }
@@ -81,6 +83,8 @@ export function ending(walk, add) {
   const top = it.next_words.map((step) => step.ids.filter((id) => place.has(id)).slice(0, 5));
   const width = Math.min(...top.map((one) => one.length));
   const label = (t, k) => shown(it.next_words[t].pieces[k]);
+  const listed = (t, value) =>
+    Array.from({ length: width }, (_, k) => [k ? ", “" : "“", word(label(t, k)), `” ${value(k)}`]).flat();
 
   add(
     "output.hidden",
@@ -104,6 +108,7 @@ export function ending(walk, add) {
         new Matrix(`the ${width} highest logits`, rows, width, (t, k) => it.next_words[t].logits[k]),
       ],
       result: 1,
+      note: (t) => ["Highest at position ", t + 1, ": ", ...listed(t, (k) => four(it.next_words[t].logits[k]))],
       explain: (t, k) => ({
         uses: [{ row: t }],
         sum: dot(
@@ -122,13 +127,14 @@ export function ending(walk, add) {
     "probabilities: the decoder's output",
     "§3.4",
     "P(piece | source, pieces before) = e^logit / Σ e^logit",
-    "What is the decoder's output? For every position, a probability for every piece of the vocabulary: they sum to 1. When translating, one piece is taken, put at the end of the decoder's input, and the decoder runs again, until it is the end token.",
+    `What is the decoder's output? For every position, a probability for every piece of the vocabulary: ${it.model.vocabulary} numbers that sum to 1. Shown are the ${width} most probable of each position. When translating, one piece is taken, put at the end of the decoder's input, and the decoder runs again, until it is the end token.`,
     () => ({
       matrices: [
         new Matrix("logits", rows, width, (t, k) => it.next_words[t].logits[k], { from: "output.logits" }),
         new Matrix("probabilities", rows, width, share, { isWeight: true }),
       ],
       result: 1,
+      note: (t) => ["Most probable at position ", t + 1, ": ", ...listed(t, (k) => percent(share(t, k)))],
       explain: (t, k) => {
         const { logits, log_partition: partition } = it.next_words[t];
         return {
