@@ -25,6 +25,7 @@ _STYLE = (
 )
 _COLUMN, _WORD_LENGTH, _GAP, _LEAST_WEIGHT = 24, 96, 190, 0.02
 _CELL_HEIGHT = 22
+_OF_ANY_MODEL = ("beam", "occlusion")
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,13 @@ def draw(inspection: Inspection, view: str, choice: Choice) -> str:
     """Return one view as SVG.
 
     Raises:
-        ConfigError: a layer, head or word that is not there.
+        ConfigError: a layer, head or word that is not there, or a view that the model does not have.
     """
+    if not inspection.attention and view not in _OF_ANY_MODEL:
+        raise ConfigError(
+            f'--svg {view}: a model of model.kind = "{inspection.model.config.kind}" has no attention heads; '
+            f"its views are {' and '.join(_OF_ANY_MODEL)}"
+        )
     return _VIEWS[view](inspection, choice)
 
 
@@ -197,6 +203,7 @@ def _occlusion(inspection: Inspection, choice: Choice) -> str:
 
 
 def _layers(inspection: Inspection, choice: Choice) -> str:
+    assert inspection.lens is not None
     rank = inspection.lens.rank
     rows = ["input", *(f"after layer {layer}" for layer in range(1, len(rank)))]
     most = np.log(inspection.model.vocabulary.size)
