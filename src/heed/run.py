@@ -57,7 +57,8 @@ from heed.text.tokenizer import Tokenizer
 # checksums, and not the weights of corpora.
 MAY_CHANGE = {"train.max_steps", "train.patience"}
 
-_ABSENT_IN_OLD_RUNS = {"kind": "transformer"}  # model settings that manifests of older versions do not have
+# Model settings that manifests of older versions do not have.
+_ABSENT_IN_OLD_RUNS = {"kind": "transformer", "cell": "lstm", "kernel_width": 3, "dilated": False}
 
 _STEP = re.compile(r"step-(\d+)$")
 

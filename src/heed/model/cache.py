@@ -222,3 +222,10 @@ def split_heads(x_BMX: Tensor, h: int) -> Tensor:
 def additive_mask(may_attend: Tensor, like: Tensor) -> Tensor:
     """Return a mask to add to scores, 0 for True and -inf for False, with the type and device of `like`."""
     return torch.zeros(may_attend.shape, dtype=like.dtype, device=like.device).masked_fill_(~may_attend, -math.inf)
+
+
+def continued(x_BWX: Tensor, sentences_B: Tensor, parents_BW: Tensor) -> Tensor:
+    """Return what belongs to each hypothesis, a vector or more, after these sentences and parents were selected."""
+    chosen = x_BWX[sentences_B] if len(sentences_B) < len(x_BWX) else x_BWX
+    index = parents_BW.view(*parents_BW.shape, *[1] * (x_BWX.ndim - 2))
+    return chosen.gather(1, index.expand(-1, -1, *chosen.shape[2:]))

@@ -40,6 +40,9 @@ _CONFIG: dict[str, Any] = {
     "positions": ("sinusoidal", "learned"),
     "max_length": ...,
     "kind": ("transformer", "follower"),
+    "cell": ...,  # of other kinds of models
+    "kernel_width": ...,
+    "dilated": ...,
 }
 
 # Every class of module that the decoder may have, with the names of its parts. A module of another class, or with
