@@ -71,8 +71,8 @@ class BothDirections(nn.Module):
         # The sentence is reversed and the padding after it, too; doing so twice restores both.
         position_L = torch.arange(x_BLD.size(1), device=x_BLD.device)
         mirror_BL1 = ((lengths_B.unsqueeze(1) - 1 - position_L) % x_BLD.size(1)).unsqueeze(-1)
-        y_BLD = self.backwards(x_BLD.gather(1, mirror_BL1.expand_as(x_BLD)))
-        return torch.cat((self.forwards(x_BLD), y_BLD.gather(1, mirror_BL1.expand_as(y_BLD))), -1)
+        y_BLX = self.backwards(x_BLD.gather(1, mirror_BL1.expand_as(x_BLD)))
+        return torch.cat((self.forwards(x_BLD), y_BLX.gather(1, mirror_BL1.expand_as(y_BLX))), -1)
 
 
 class Recurrent(SequenceModel):
