@@ -106,8 +106,12 @@ def _initial_run(config: Config) -> RunFolder | None:
         return None
     run = RunFolder.open(find_model(config.train.init_from))
     there, here = asdict(run.config.model), asdict(config.model)
-    differences = [f"model.{key} is {there[key]} there and {here[key]} here" for key in here if here[key] != there[key]]
-    differences = [one for one in differences if not one.startswith("model.dropout ")]
+    no_weights = {"dropout"} if config.model.positions == "learned" else {"dropout", "max_length"}
+    differences = [
+        f"model.{key} is {there[key]} there and {here[key]} here"
+        for key in here
+        if here[key] != there[key] and key not in no_weights
+    ]
     if config.text.tokenizer and Tokenizer.load(Path(config.text.tokenizer)).model != run.tokenizer.model:
         differences.append(f"text.tokenizer = {config.text.tokenizer!r} is another vocabulary; leave it out")
     if differences:
