@@ -47,12 +47,12 @@ class ModelConfig:
 
 # The settings that a kind of model does not use. They must have their defaults, so that none is ignored in silence.
 _OF_CONVOLUTIONS = ("kernel_width", "dilated")
-_OF_HEADS = ("d_ff", "h", "d_k", "d_v", "norm")
+_OF_TRANSFORMERS = ("d_ff", "h", "d_k", "d_v", "norm", "positions")
 UNUSED_SETTINGS: dict[str, tuple[str, ...]] = {
     "transformer": ("cell", *_OF_CONVOLUTIONS),
     "follower": ("cell", *_OF_CONVOLUTIONS),
-    "recurrent": (*_OF_HEADS, "positions", *_OF_CONVOLUTIONS),
-    "convolutional": (*_OF_HEADS, "cell"),
+    "recurrent": (*_OF_TRANSFORMERS, *_OF_CONVOLUTIONS),
+    "convolutional": (*_OF_TRANSFORMERS, "cell"),
 }
 
 
@@ -354,16 +354,14 @@ def convs2s_tiny() -> Config:
     6+5 layers of width 128 that read 3 positions; learned positions; peak learning rate 0.002 at step 2000.
     """
     config = tiny()
-    model = ModelConfig(
-        encoder_layers=6, decoder_layers=5, d_model=128, dropout=0.3, positions="learned", kind="convolutional"
-    )
+    model = ModelConfig(encoder_layers=6, decoder_layers=5, d_model=128, dropout=0.3, kind="convolutional")
     return replace(config, preset="convs2s-tiny", model=model, train=replace(config.train, learning_rate_factor=1.0))
 
 
 def bytenet_tiny() -> Config:
     """Like convs2s-tiny, dilated as ByteNet (Kalchbrenner et al. 2016); unlike ByteNet, it attends to the source."""
     config = convs2s_tiny()
-    return replace(config, preset="bytenet-tiny", model=replace(config.model, positions="sinusoidal", dilated=True))
+    return replace(config, preset="bytenet-tiny", model=replace(config.model, dilated=True))
 
 
 def parsing() -> Config:

@@ -218,11 +218,12 @@ def _contradictions(config: Config) -> list[str]:
         return faults  # the checks below need numbers within bounds
     faults += _faults_of_kind(config)
     has_heads = "h" not in UNUSED_SETTINGS.get(model.kind, ())
+    has_sinusoids = model.positions == "sinusoidal" and "positions" not in UNUSED_SETTINGS.get(model.kind, ())
     if has_heads and (model.d_k is None or model.d_v is None) and model.d_model % model.h:
         faults.append(
             f"model.d_model = {model.d_model} is not a multiple of model.h = {model.h}; change one, or set d_k and d_v"
         )
-    if model.kind != "recurrent" and model.positions == "sinusoidal" and model.d_model % 2:
+    if has_sinusoids and model.d_model % 2:
         faults.append(f"model.d_model = {model.d_model}: sinusoidal positions need an even width")
     faults += [
         f"data.{which}_target = {target!r}: its source, data.{which}_source, is missing; set both"

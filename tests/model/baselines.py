@@ -4,17 +4,16 @@ import math
 
 import numpy as np
 
-from tests.model.reference import position, softmax
+from tests.model.reference import softmax
 
 
 def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
-def embed(ids, matrix):
+def embed(ids, matrix, scale=1.0):
     """Return a vector per token; padding, and so the start, is the zero vector."""
-    d = matrix.shape[1]
-    return [np.zeros(d) if i == 0 else matrix[i] * math.sqrt(d) for i in ids]
+    return [np.zeros(matrix.shape[1]) if i == 0 else matrix[i] * scale for i in ids]
 
 
 # --- recurrent ----------------------------------------------------------------------------------------------
@@ -51,13 +50,14 @@ def gru(xs, weights, name):
 def recurrent(source, target_in, weights, config):
     """Return the logits of one sentence pair for each target position, and the attention weights."""
     cell, matrix = lstm if config.cell == "lstm" else gru, weights["embedding.weight"]
-    xs = embed(source, matrix)
+    scale = math.sqrt(config.d_model)
+    xs = embed(source, matrix, scale)
     ahead = cell(xs, weights, "first_encoder.forwards")
     back = cell(xs[::-1], weights, "first_encoder.backwards")[::-1]
     xs = [np.concatenate(both) for both in zip(ahead, back, strict=True)]
     for layer in range(config.encoder_layers - 1):
         xs = [x + y for x, y in zip(xs, cell(xs, weights, f"encoder.{layer}"), strict=True)]
-    ys = cell(embed(target_in, matrix), weights, "first_decoder")
+    ys = cell(embed(target_in, matrix, scale), weights, "first_decoder")
     attended = [softmax(np.array([weights["w_q.weight"] @ y @ x for x in xs])) for y in ys]
     contexts = [sum(p * x for p, x in zip(row, xs, strict=True)) for row in attended]
     for layer in range(config.decoder_layers - 1):
@@ -81,8 +81,7 @@ def at(xs, i):
 
 
 def with_positions(xs, weights, side):
-    learned = weights.get(f"{side}_positions.weight")
-    return [x + (position(i, len(x)) if learned is None else learned[i]) for i, x in enumerate(xs)]
+    return [x + weights[f"{side}_positions.weight"][i] for i, x in enumerate(xs)]
 
 
 def convolutional(source, target_in, weights, config):
@@ -104,7 +103,7 @@ def convolutional(source, target_in, weights, config):
         for t, y in enumerate(ys):
             h = gated([at(ys, t + offset) for offset in offsets], weights, name)
             query = (weights[f"{name}.w_q.weight"] @ h + weights[f"{name}.w_q.bias"] + asked[t]) * half
-            attended.append(softmax(np.array([query @ x / math.sqrt(len(x)) for x in xs])))
+            attended.append(softmax(np.array([query @ x for x in xs])))
             context = sum(p * v for p, v in zip(attended[-1], values, strict=True)) * math.sqrt(len(xs))
             h = (h + weights[f"{name}.w_o.weight"] @ context + weights[f"{name}.w_o.bias"]) * half
             new.append((y + h) * half)

@@ -5,9 +5,9 @@ computes gates the other half (GLU). Every decoder layer attends to the encoder 
 √0.5, which keeps its variance. With `dilated`, the neighbours are 1, 2, 4, 8, 16, 1, 2, ... positions apart, as in
 ByteNet (Kalchbrenner et al. 2016), so that fewer layers see a whole sentence.
 
-Gehring et al. also normalise weights and scale the encoder's gradient, for training without Adam; here they do neither.
-Their embeddings are small, and scores are not scaled; here embeddings have variance 1, as those of the Transformer, so
-that scores are divided by √d as in equation (1).
+Embeddings are small and not scaled: a gate is then near 1/2 at first, and attention nearly uniform, which the factors
+above and the initial weights assume. Gehring et al. also normalise weights and scale the encoder's gradient, for
+training without Adam; this model does neither.
 """
 
 import math
@@ -27,7 +27,7 @@ from heed.model.cache import continued
 from heed.model.dropout import Dropout, layer_seeds
 from heed.model.embedding import SharedEmbedding
 from heed.model.interface import Block, SequenceModel
-from heed.model.positions import LearnedPositions, SinusoidalPositions
+from heed.model.positions import LearnedPositions
 from heed.model.sequences import Encoded, Packed, Padded
 from heed.vocabulary import Vocabulary
 
@@ -90,7 +90,11 @@ class Attended:
     root: Tensor  # √ of the length of each position's source sentence
 
     def context(self, query: Tensor) -> Tensor:
-        """Return the mean of the values, weighted, times √ of their number, which keeps their variance."""
+        """Return the mean of the values, weighted, times √ of their number, which keeps their variance.
+
+        Equation (1) divides scores by √d; ConvS2S does not.
+        """
+        query = query * math.sqrt(query.size(-1))
         return self.attend(query.unsqueeze(-3), *self.keys_values).squeeze(-3) * self.root
 
 
@@ -100,13 +104,12 @@ class Convolutional(SequenceModel):
     def __init__(self, config: ModelConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
         d = config.d_model
-        positions = SinusoidalPositions if config.positions == "sinusoidal" else LearnedPositions
-        self.embedding = SharedEmbedding(vocabulary.size, d, vocabulary.pad)
+        self.embedding = SharedEmbedding(vocabulary.size, d, vocabulary.pad, scale=1.0)
         if vocabulary.source_size is not None:
-            self.own_source_embedding = SharedEmbedding(vocabulary.source_size, d, vocabulary.pad)
+            self.own_source_embedding = SharedEmbedding(vocabulary.source_size, d, vocabulary.pad, scale=1.0)
         # One more than the longest sentence, for the end token.
-        self.source_positions = positions(d, config.max_length + 1)
-        self.target_positions = positions(d, config.max_length + 1)
+        self.source_positions = LearnedPositions(d, config.max_length + 1)
+        self.target_positions = LearnedPositions(d, config.max_length + 1)
         sizes = d, config.kernel_width, config.dropout
         self.encoder = nn.ModuleList(EncoderLayer(*sizes) for _ in range(config.encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(*sizes) for _ in range(config.decoder_layers))
@@ -238,7 +241,7 @@ class Convolutional(SequenceModel):
     def count_parameters(config: ModelConfig, vocabulary: Vocabulary) -> int:
         d, n_layers = config.d_model, config.encoder_layers + config.decoder_layers
         biases = 2 * d * n_layers + 2 * d * config.decoder_layers + d
-        positions = 2 * (config.max_length + 1) * d if config.positions == "learned" else 0
+        positions = 2 * (config.max_length + 1) * d
         embedded = (vocabulary.size + (vocabulary.source_size or 0)) * d
         return embedded + positions + sum(_products_per_position(config)) + biases
 
