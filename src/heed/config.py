@@ -410,6 +410,33 @@ def parsing_paper() -> Config:
     )
 
 
+# What each row of Table 3 changes in base; rows (A) and (C) leave d_k and d_v at d_model / h, as printed.
+TABLE_3: dict[str, dict[str, Any]] = {
+    "base": {},
+    **{f"A-h{h}": {"h": h} for h in (1, 4, 16, 32)},
+    **{f"B-dk{d_k}": {"d_k": d_k} for d_k in (16, 32)},
+    **{f"C-N{n}": {"encoder_layers": n, "decoder_layers": n} for n in (2, 4, 8)},
+    **{f"C-d{d_model}": {"d_model": d_model} for d_model in (256, 1024)},
+    **{f"C-ff{d_ff}": {"d_ff": d_ff} for d_ff in (1024, 4096)},
+    **{f"D-drop{dropout}": {"dropout": dropout} for dropout in (0.0, 0.2)},
+    **{f"D-ls{epsilon}": {"label_smoothing": epsilon} for epsilon in (0.0, 0.2)},
+    "E-learned": {"positions": "learned"},
+    "big": {},
+}
+
+
+def table3(row: str) -> Config:
+    """A row of the paper's Table 3: base or big with one change, all updates made, no checkpoints averaged."""
+    start, changes = (big() if row == "big" else base()), dict(TABLE_3[row])
+    smoothing = changes.pop("label_smoothing", start.train.label_smoothing)
+    return replace(
+        start,
+        preset=f"table3-{row}",
+        model=replace(start.model, **changes),
+        train=replace(start.train, label_smoothing=smoothing, patience=0, keep_checkpoints=5, average_last=1),
+    )
+
+
 PRESETS = {
     preset.__name__.replace("_", "-"): preset
     for preset in (
@@ -425,8 +452,12 @@ def preset(name: str) -> Config:
     Raises:
         ConfigError: there is none.
     """
+    rows = {f"table3-{row}": row for row in TABLE_3}
+    if isinstance(name, str) and name in rows:
+        return table3(rows[name])
     if not isinstance(name, str) or name not in PRESETS:
         raise ConfigError(
-            f'unknown preset "{name}"{did_you_mean(str(name), PRESETS)}; choose from: {", ".join(PRESETS)}'
+            f'unknown preset "{name}"{did_you_mean(str(name), [*PRESETS, *rows])}; '
+            f"choose from: {', '.join(PRESETS)}, or a row of Table 3, such as table3-A-h1"
         )
     return PRESETS[name]()

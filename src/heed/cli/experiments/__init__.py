@@ -1,7 +1,11 @@
 """One file per experiment of `heed paper`, each with HELP, configure and run, as a command has them."""
 
 import argparse
+import signal
 import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +13,10 @@ from heed.cli.usage import Parser
 
 if TYPE_CHECKING:
     from heed.paper.report import Part
+    from heed.paper.rows import RowProgress
+    from heed.paper.texts import Texts
+
+_LINE_SECONDS = 30.0  # between two lines of progress, where there is no terminal to rewrite one
 
 
 def add_output_options(parser: Parser) -> None:
@@ -28,3 +36,97 @@ def show(part: "Part", args: argparse.Namespace) -> int:
     print(to_json(part) if args.json else "\n".join(lines(part)))
     print(f"\nreport: {report}", file=sys.stderr)
     return 0
+
+
+# --- experiments that train ----------------------------------------------------------------------------------
+
+
+def add_text_options(parser: Parser) -> None:
+    """Add the options that name the text to train and validate on."""
+    text = parser.add_argument_group("text")
+    text.add_argument(
+        "--data", metavar="FOLDER", help="a folder made by `heed data get`: train.en, train.de, val.en, ..."
+    )
+    text.add_argument("--source", metavar="FILE", help="or the files: text to translate from")
+    text.add_argument("--target", metavar="FILE", help="its translation, line by line")
+    text.add_argument("--valid-source", metavar="FILE", help="held-out text to validate on")
+    text.add_argument("--valid-target", metavar="FILE", help="its translation")
+
+
+def add_training_options(parser: Parser) -> None:
+    """Add the options that look before work that takes hours."""
+    group = parser.add_argument_group("before it starts")
+    group.add_argument("--dry-run", action="store_true", help="print the plan and its cost, and do not train")
+    group.add_argument("--yes", action="store_true", help="start even what takes days (--scale paper)")
+
+
+def texts_given(args: argparse.Namespace) -> "Texts":
+    """Return the text that the options name.
+
+    Raises:
+        ConfigError: they name none, half of it, or two.
+        DataError: it is not there.
+    """
+    from heed.errors import ConfigError
+    from heed.paper.texts import GET_DATA, texts_in, texts_of
+
+    files = {
+        "--source": args.source,
+        "--target": args.target,
+        "--valid-source": args.valid_source,
+        "--valid-target": args.valid_target,
+    }
+    missing = [option for option, path in files.items() if path is None]
+    if args.data is not None:
+        if len(missing) < len(files):
+            raise ConfigError("--data already names the text; drop it, or --source and the other files")
+        return texts_in(Path(args.data))
+    if len(missing) == len(files):
+        raise ConfigError(f"no text to train on: give --data FOLDER; {GET_DATA}")
+    if missing:
+        raise ConfigError(f"{' and '.join(missing)}: missing; training and held-out text need both languages")
+    return texts_of(*(str(path) for path in files.values()))
+
+
+@contextmanager
+def stopping() -> Iterator[None]:
+    """Treat SIGTERM like Ctrl-C, before and between trainings as well."""
+
+    def stop(number: int, frame: object) -> None:
+        raise KeyboardInterrupt("(what is done is saved; the same command continues)")
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def watching() -> "Iterator[Callable[[RowProgress], None]]":
+    """Yield a function that shows the progress of rows: one line that is rewritten, or a line now and then."""
+    is_terminal = sys.stderr.isatty()
+    shown_at, shown_row = 0.0, 0
+
+    def tell(progress: "RowProgress") -> None:
+        from heed.training.log import duration
+
+        nonlocal shown_at, shown_row
+        now = time.monotonic()
+        is_last = progress.step == progress.max_steps
+        if now - shown_at < (0.2 if is_terminal else _LINE_SECONDS) and not is_last and progress.number == shown_row:
+            return
+        shown_at, shown_row = now, progress.number
+        line = (
+            f"row {progress.number}/{progress.n_rows} {progress.name:<12} step {progress.step:,}/"
+            f"{progress.max_steps:,}  loss {progress.loss:.2f}  {duration(progress.seconds_left)} left for all"
+        )
+        print(
+            f"\r{line[:79]:<79}" if is_terminal else line, end="" if is_terminal else "\n", file=sys.stderr, flush=True
+        )
+
+    try:
+        yield tell
+    finally:
+        if is_terminal and shown_row:
+            print(file=sys.stderr)
