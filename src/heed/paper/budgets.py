@@ -75,8 +75,7 @@ def train_to_budgets(
         results = train_rows(list(plans.values()), folder, on_progress)
         found = []
         for row, result in zip(plans, results, strict=True):
-            say(f"translating with {result.name} ...")
-            bleu, sentences_per_second = translated(result.path, sources, references, scored.source)
+            bleu, sentences_per_second = translated(result.path, sources, references, scored.source, say)
             speed = training_speed(result.path)
             found.append(
                 table.Ours(

@@ -1,7 +1,7 @@
 """Measure a trained row: its speed in training and in translation, its BLEU, and the rate of this machine."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
@@ -32,7 +32,9 @@ def training_speed(path: Path) -> float:
     return float(len(speeds) / sum(1 / speed for speed in speeds))
 
 
-def translated(path: Path, sources: Sequence[str], references: Sequence[str], scored: str) -> tuple[float, float]:
+def translated(
+    path: Path, sources: Sequence[str], references: Sequence[str], scored: str, say: Callable[[str], None]
+) -> tuple[float, float]:
     """Translate with the best checkpoint; return BLEU and sentences per second.
 
     A second call for the same text, named `scored`, reads what the first one wrote.
@@ -43,6 +45,7 @@ def translated(path: Path, sources: Sequence[str], references: Sequence[str], sc
         found = read_json(path / _FILE, f"delete {path / _FILE}")
         if {key: found.get(key) for key in asked} == asked:
             return float(found["bleu"]), float(found["sentences_per_second"])
+    say(f"translating {scored} with {path.name} ...")
     translator = load(path)
     translator.translate(sources[:1])  # the first call compiles and allocates
     began = time.perf_counter()

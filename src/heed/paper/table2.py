@@ -253,7 +253,7 @@ def part(ours: Sequence[Ours], tried: Sequence[RowResult], scale: str, steps: in
     tables = [published_table()]
     for budget in ("FLOPs", "minutes"):
         rows = [_row(one, theirs.get(BASELINES[one.row].theirs)) for one in ours if one.budget == budget]
-        columns = ("row", "theirs", "BLEU", "ppl", "steps", "M", "tok/s", "sent/s", "FLOPs", "by rule", "min")
+        columns = ("row", "theirs", "BLEU", "steps", "M", "tok/s", "sent/s", "FLOPs", "by rule", "min")
         tables.append(Table(columns, tuple(rows), f"Ours, equal {budget}"))
     if tried:
         listed = tuple((one.name, f"{one.steps:,}", perplexity(one.perplexity), f"{one.bleu:.2f}") for one in tried)
@@ -316,7 +316,6 @@ def _row(one: Ours, theirs: Published | None) -> tuple[str, ...]:
         one.row,
         _number(None if theirs is None else theirs.en_de),
         f"{one.bleu:.2f}",
-        perplexity(one.perplexity),
         f"{one.steps:,}",
         f"{one.parameters / 1e6:.1f}",
         f"{one.tokens_per_second:,.0f}",
