@@ -58,7 +58,13 @@ from heed.text.tokenizer import Tokenizer
 MAY_CHANGE = {"train.max_steps", "train.patience"}
 
 # Model settings that manifests of older versions do not have.
-_ABSENT_IN_OLD_RUNS = {"kind": "transformer", "attention_window": 0}
+_ABSENT_IN_OLD_RUNS = {
+    "kind": "transformer",
+    "cell": "lstm",
+    "kernel_width": 3,
+    "dilated": False,
+    "attention_window": 0,
+}
 
 _STEP = re.compile(r"step-(\d+)$")
 

@@ -12,6 +12,7 @@ from heed.cli.experiments import (
     positions,
     schedule,
     table1,
+    table2,
     table3,
     table4,
 )
@@ -20,6 +21,7 @@ from heed.cli.usage import Parser
 HELP = "run an experiment of the paper, with its numbers beside ours"
 EXPERIMENTS = {
     "table1": table1,
+    "table2": table2,
     "table3": table3,
     "table4": table4,
     "figures": figures,

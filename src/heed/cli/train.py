@@ -56,6 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     settings.add_argument(
         "--preset",
         help="quick, tiny, swift, small, base or big (default: base, the paper's); parsing or parsing-paper; "
+        "gnmt-tiny, gru-tiny, convs2s-tiny or bytenet-tiny, to compare with; "
         "table3-A-h1, ...: rows of Table 3, named by heed paper table3 --dry-run",
     )
     settings.add_argument(

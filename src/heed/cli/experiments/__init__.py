@@ -117,14 +117,14 @@ def train_table(
 
     keep_freed_memory()
     folder = Path(args.out) / name
-    with _stopping():
+    with stopping():
         data = encoded_once(texts, how, folder / "text", lambda line: print(line, file=sys.stderr))
-        with _watching() as progress:
+        with watching() as progress:
             return train_rows(plans(data), folder, progress)
 
 
 @contextmanager
-def _stopping() -> Iterator[None]:
+def stopping() -> Iterator[None]:
     """Treat SIGTERM like Ctrl-C, before and between trainings as well."""
 
     def stop(number: int, frame: object) -> None:
@@ -138,7 +138,7 @@ def _stopping() -> Iterator[None]:
 
 
 @contextmanager
-def _watching() -> "Iterator[Callable[[RowProgress], None]]":
+def watching() -> "Iterator[Callable[[RowProgress], None]]":
     """Yield a function that shows the progress of rows: one line that is rewritten, or a line now and then."""
     is_terminal = sys.stderr.isatty()
     shown_at, shown_row = 0.0, 0
