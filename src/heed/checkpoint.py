@@ -204,7 +204,9 @@ class ArrayFile:
                 kind = Kind(tuple(map(int, entry["shape"])), _NAMES[entry["dtype"]])
                 begin, end = end, int(entry["data_offsets"][1])
                 dtype = _ARRAY_DTYPES.get(kind.dtype)
-                if entry["data_offsets"][0] != begin or (dtype and end - begin != math.prod(kind.shape) * dtype.itemsize):
+                if entry["data_offsets"][0] != begin or (
+                    dtype and end - begin != math.prod(kind.shape) * dtype.itemsize
+                ):
                     raise ValueError("its arrays are not end to end")
                 self._entries.append((key, kind))
             if len(self._start) + end != n_bytes:

@@ -28,6 +28,7 @@ from heed.kernels.structures import (
 
 Weight = Tensor | Int8Weight  # d_in x d_out
 
+
 class DecoderLayerWeights(NamedTuple):
     """The weights of one decoder layer."""
 
