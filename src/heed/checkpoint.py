@@ -260,7 +260,7 @@ class ArrayFile:
 
 def average(states: "Iterable[Mapping[str, Tensor]]") -> "dict[str, Tensor]":
     """Return the average of several checkpoints' weights (section 6.1), summed in float64, one after the other."""
-    totals: "dict[str, Tensor]" = {}
+    totals: dict[str, Tensor] = {}
     n_states = 0
     for state in states:
         n_states += 1

@@ -45,7 +45,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    import_torch()
     import heed
     from heed.checkpoint import read_manifest
     from heed.errors import ConfigError, DataError
@@ -61,8 +60,11 @@ def run(args: argparse.Namespace) -> int:
     refuse_overwriting(args.output, args.source, args.baseline, *args.reference)
     translator = load_translator(args)
     options = replace(search_options(args, translator), copy=False)  # score the model, with any engine
-    # Perplexity always comes from torch.
-    reference = translator if args.engine == "torch" else load(*args.model, checkpoint=args.checkpoint)
+    # Perplexity always comes from torch, with whole weights.
+    import_torch()
+    reference = translator
+    if args.engine != "torch":
+        reference = load(*args.model, checkpoint=args.checkpoint, engine="torch")
     sources = list(read_lines(args.source))
     if not sources:
         raise DataError(f"{named(args.source)}: is empty, nothing to translate; name a file with --source")

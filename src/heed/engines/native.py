@@ -1,6 +1,5 @@
 """The native engine: heed's own search with models in C, which starts without torch."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -11,11 +10,12 @@ import numpy as np
 
 from heed.config import DecodeConfig
 from heed.engines.searching import SearchEngine, open_runs
-from heed.engines.threads import map_batches
+from heed.engines.threads import available_threads, map_batches
 from heed.errors import ConfigError
 from heed.native.model import NativeModel
 from heed.native.step import NativeStates, NativeStep
 from heed.native.weights import load_weights, reason_not_native
+from heed.run import RunFolder
 from heed.settings import read_run_config
 from heed.text.tokenizer import Tokenizer
 from heed.translation import Attention, Translation
@@ -65,7 +65,7 @@ class NativeEngine(SearchEngine):
 
     @property
     def _n_threads(self) -> int:
-        return n_threads()
+        return available_threads()
 
     def _map_batches(
         self, work: Callable[[list[int]], list[Translation]], batches: Sequence[list[int]], n_threads: int
@@ -93,14 +93,6 @@ class NativeEngine(SearchEngine):
         return Attention(pieces([*source, end]), pieces([*target, end]), encoder_NHSS, decoder_NHTT, cross_NHTS)
 
 
-def n_threads() -> int:
-    """Return the number of threads: one for each core, or as many as OMP_NUM_THREADS says, which torch obeys, too."""
-    try:
-        return max(1, int(os.environ["OMP_NUM_THREADS"]))
-    except (KeyError, ValueError):
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _pool(n_threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(n_threads, thread_name_prefix="heed")
 
@@ -112,6 +104,7 @@ def reason_not_supported(folders: Sequence[Path]) -> str | None:
         CheckpointError: a folder is missing or damaged.
     """
     for folder in folders:
+        RunFolder.check(folder)
         if reason := reason_not_native(read_run_config(folder).model):
             return reason
     return None

@@ -34,3 +34,11 @@ def _pool(n_threads: int, make_pool: MakePool) -> ThreadPoolExecutor:
         if key not in _pools:
             _pools[key] = make_pool(n_threads)
         return _pools[key]
+
+
+def available_threads() -> int:
+    """Return OMP_NUM_THREADS, which torch obeys, too; otherwise the number of cores this process may use."""
+    setting = os.environ.get("OMP_NUM_THREADS", "")
+    if setting.isdecimal() and int(setting):
+        return int(setting)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -177,6 +177,7 @@ class Weights:
             else:
                 for put in self._places[key].put:
                     put(array)
+        self._places = {}  # all are filled
 
     def _put_codes(self, key: str, codes_OI: Codes, scale_O: Floats) -> None:
         for put in self._places[key].put_codes:
