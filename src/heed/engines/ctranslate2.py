@@ -17,7 +17,6 @@ Two differences remain: padding and the unknown token are excluded before the so
 tokens share their probability; and sums are rounded differently, which may decide between near ties.
 """
 
-import os
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
