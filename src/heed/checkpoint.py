@@ -44,7 +44,7 @@ _DTYPES = {  # the names that PyTorch and safetensors give them
     "torch.bool": "BOOL",
 }
 _NAMES = {short: name for name, short in _DTYPES.items()}
-_ARRAY_DTYPES = {"torch.float32": np.dtype("<f4"), "torch.int8": np.dtype("i1")}  # those of weights
+_ARRAY_DTYPES: dict[str, np.dtype[Any]] = {"torch.float32": np.dtype("<f4"), "torch.int8": np.dtype("i1")}  # those of weights
 FORMAT = 3  # of run folders; increased whenever older versions of heed could no longer read them
 READABLE_FORMATS = (2, FORMAT)  # 2: config.json and best.json had no checksum
 _SUFFIX = ".safetensors"
@@ -147,7 +147,8 @@ def check_tensors(found: "Mapping[str, Tensor]", wanted: "Mapping[str, Tensor]",
     Raises:
         CheckpointError: with the first tensor that does not fit.
     """
-    check_kinds(*({key: Kind.of(one) for key, one in tensors.items()} for tensors in (found, wanted)), name)
+    kinds = [{key: Kind.of(one) for key, one in tensors.items()} for tensors in (found, wanted)]
+    check_kinds(kinds[0], kinds[1], name)
 
 
 def check_kinds(found: "Mapping[str, Kind]", wanted: "Mapping[str, Kind]", name: str) -> None:
@@ -250,9 +251,10 @@ class ArrayFile:
             opened.seek(len(self._start))
             for name, kind in self._entries:
                 array = np.empty(kind.shape, _ARRAY_DTYPES[kind.dtype])
-                if opened.readinto(array.reshape(-1).view(np.uint8)) != array.nbytes:  # type: ignore[attr-defined]
+                content = array.reshape(-1).view(np.uint8).data
+                if opened.readinto(content) != array.nbytes:
                     raise _damaged(self._file)
-                digest.update(array.reshape(-1).view(np.uint8))
+                digest.update(content)
                 yield name, array
         if digest.hexdigest() != claimed:
             raise _damaged(self._file)

@@ -96,7 +96,7 @@ def test_every_search_finds_what_torch_finds(run):
             for one, other in zip(found, expected, strict=True):
                 kept = [[(c.parent, c.piece, c.fate) for c in step] for step in one.trace.steps]
                 assert kept == [[(c.parent, c.piece, c.fate) for c in step] for step in other.trace.steps]
-    assert len(texts) > 30  # the model tells texts apart
+    assert len(texts) > 20  # the model tells texts apart
 
 
 def test_attention_is_that_of_torch(run):

@@ -31,7 +31,7 @@ class KeysValues:
 
     @property
     def n_slots(self) -> int:
-        return self.k_NBMX.shape[2]
+        return int(self.k_NBMX.shape[2])
 
     def copy(self, n_slots: int, capacity: int) -> "KeysValues":
         """Return a copy of the first slots with capacity for more."""
@@ -92,7 +92,7 @@ class SearchState:
 
     @property
     def n_sentences(self) -> int:
-        return self.buffers.slots.k_NBMX.shape[1]
+        return int(self.buffers.slots.k_NBMX.shape[1])
 
     def select(self, sentences_B: Ints, parents_BW: Ints) -> "SearchState":
         """Return the state of these sentences, where hypothesis w continues the old hypothesis `parents_BW[b, w]`."""

@@ -107,8 +107,9 @@ class Table:
     def rows(self, numbers: Ints) -> Floats:
         """Return these rows."""
         assert self._rows_OI is not None
-        found = self._rows_OI[numbers]
-        return found if self._scale_O is None else found * self._scale_O[numbers][..., None]
+        found: Any = self._rows_OI[numbers]
+        rows: Floats = found if self._scale_O is None else found * self._scale_O[numbers][..., None]
+        return rows
 
 
 @dataclass(frozen=True)
