@@ -44,7 +44,10 @@ _DTYPES = {  # the names that PyTorch and safetensors give them
     "torch.bool": "BOOL",
 }
 _NAMES = {short: name for name, short in _DTYPES.items()}
-_ARRAY_DTYPES: dict[str, np.dtype[Any]] = {"torch.float32": np.dtype("<f4"), "torch.int8": np.dtype("i1")}  # those of weights
+_ARRAY_DTYPES: dict[str, np.dtype[Any]] = {
+    "torch.float32": np.dtype("<f4"),
+    "torch.int8": np.dtype("i1"),
+}  # those of weights
 FORMAT = 3  # of run folders; increased whenever older versions of heed could no longer read them
 READABLE_FORMATS = (2, FORMAT)  # 2: config.json and best.json had no checksum
 _SUFFIX = ".safetensors"

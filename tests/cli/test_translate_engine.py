@@ -174,7 +174,7 @@ def test_unsupported_options_are_refused_and_torch_supports_them(
     request = ["translate", "--model", trained.path, *options, *values]
     refused = heed(*request, *CTRANSLATE2, given="a b\n")
     assert refused.code == 2 and reason in refused.err and refused.out == ""
-    assert "use engine torch, the default" in refused.err
+    assert "use heed's own search, the default" in refused.err
     assert exports(cache) == []  # refused before anything is loaded or made
     done = heed(*request, given="a b\n")
     assert (done.code, len(done.lines)) == (0, 1), done.err

@@ -57,7 +57,7 @@ def unsupported(options: SearchOptions) -> str | None:
         "it cannot be cancelled": options.is_cancelled is not None,
     }
     reason = next((reason for reason, holds in unable.items() if holds), None)
-    return reason and f"engine ctranslate2 cannot do this: {reason}; use engine torch, the default"
+    return reason and f"engine ctranslate2 cannot do this: {reason}; use heed's own search, the default"
 
 
 class CTranslate2Engine:
