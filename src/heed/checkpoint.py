@@ -219,13 +219,21 @@ class ArrayFile:
             verify_checkpoint(path)  # says so, if the file was changed since it was written
             raise DamageError(f"{self._file}: damaged ({error})") from None
 
-    @property
-    def kinds(self) -> dict[str, Kind]:
-        """The shape and dtype of each weight; weights in 8 bits as float32, which they stand for.
+    def check(self, wanted: Mapping[str, Kind], name: str) -> None:
+        """Refuse weights whose names, shapes or dtypes differ from the wanted ones; `name` is the path to show.
 
         Raises:
-            CheckpointError: a weight in 8 bits has no scale for each row.
+            DamageError: the file is not what was written.
+            CheckpointError: with the first weight that does not fit.
         """
+        try:
+            check_kinds(self._kinds(), wanted, name)
+        except CheckpointError:
+            verify_checkpoint(self._path)
+            raise
+
+    def _kinds(self) -> dict[str, Kind]:
+        """Return the shape and dtype of each weight; weights in 8 bits as float32, which they stand for."""
         kinds = dict(self._entries)
         for name, kind in self._entries:
             if kind.dtype != "torch.int8":

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from heed.checkpoint import ArrayFile, Kind, check_kinds
+from heed.checkpoint import ArrayFile, Kind
 from heed.config import ModelConfig
 from heed.errors import CheckpointError
 from heed.kernels.library import library
@@ -167,7 +167,7 @@ class Weights:
             CheckpointError: they do not fit the config.
             DamageError: the file is not what was written.
         """
-        check_kinds(file.kinds, {key: Kind(place.shape) for key, place in self._places.items()}, name)
+        file.check({key: Kind(place.shape) for key, place in self._places.items()}, name)
         halves: dict[str, dict[str, Any]] = {}  # codes that wait for their scale, and the other way round
         for key, array in file.arrays():
             weight = key.removesuffix(SCALE)
