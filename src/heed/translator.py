@@ -351,7 +351,11 @@ class Translator:
                     f"pair {number} has {longer} pieces on one side, but the model's limit is {self.engine.limit}; "
                     "leave it out or split it"
                 )
-        return self._pytorch().score(ids)
+        from heed.engines.native import NativeEngine
+
+        if isinstance(self.engine, NativeEngine) and not self.engine.int8:
+            return self.engine.score(ids)
+        return self._pytorch().score(ids)  # with whole weights, even if the search is in 8 bits
 
     def parse(
         self,

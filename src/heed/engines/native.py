@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heed.config import DecodeConfig
+from heed.data.batching import cut_by_budget
 from heed.engines.searching import SearchEngine, open_runs
 from heed.engines.threads import available_threads, map_batches
 from heed.errors import ConfigError
@@ -18,7 +19,7 @@ from heed.native.weights import load_weights, reason_not_native
 from heed.run import RunFolder
 from heed.settings import read_run_config
 from heed.text.tokenizer import Tokenizer
-from heed.translation import Attention, Translation
+from heed.translation import Attention, PairScore, Translation
 
 if TYPE_CHECKING:
     from heed.engines.pytorch import PyTorchEngine
@@ -91,6 +92,32 @@ class NativeEngine(SearchEngine):
             decoder_NHTT[:, :, t, : t + 1], cross_NHTS[:, :, t] = self_NHM, cross_NHS
         pieces, end = self.tokenizer.pieces, vocabulary.end
         return Attention(pieces([*source, end]), pieces([*target, end]), encoder_NHSS, decoder_NHTT, cross_NHTS)
+
+    def score(self, ids: list[list[list[int]]]) -> list[PairScore]:
+        """Score given translations by forced decoding, as the torch engine does, but token by token as in search."""
+        longer = np.array([max(len(source), len(target)) for source, target in zip(*ids, strict=True)], dtype=np.int64)
+        order = np.argsort(longer, kind="stable")
+        bounds = cut_by_budget(longer[order] + 1, self.decode.batch_tokens)
+        batches = [order[begin:end].tolist() for begin, end in zip(bounds, bounds[1:], strict=False)]
+        found: dict[int, PairScore] = {}
+        scores = map_batches(partial(self._score, ids), batches, self._n_threads, _pool, all_cores_if_single=True)
+        for rows, batch in zip(batches, scores, strict=True):
+            found.update(zip(rows, batch, strict=True))
+        return [found[i] for i in range(len(longer))]
+
+    def _score(self, ids: list[list[list[int]]], rows: list[int]) -> list[PairScore]:
+        """Score one batch of pairs, given by their indices."""
+        vocabulary, step = self.tokenizer.vocabulary, self._step()
+        state = step.start([[*ids[0][i], vocabulary.end] for i in rows])
+        targets = [[*ids[1][i], vocabulary.end] for i in rows]
+        newest_B1, totals_B = np.full((len(rows), 1), vocabulary.start), np.zeros(len(rows))
+        for t in range(max(map(len, targets))):
+            scores, state = step(newest_B1, state)
+            gold_B1 = np.array([[target[t] if t < len(target) else vocabulary.pad] for target in targets])
+            logprobs_B = np.take_along_axis(scores.logprobs()[:, 0], gold_B1, 1)[:, 0]
+            totals_B += np.where([t < len(target) for target in targets], logprobs_B, 0.0)
+            newest_B1 = gold_B1
+        return [PairScore(total, len(target)) for total, target in zip(totals_B.tolist(), targets, strict=True)]
 
 
 def _pool(n_threads: int) -> ThreadPoolExecutor:
