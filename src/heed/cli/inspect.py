@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     if args.npz:
         Output(args.npz)  # can it be written? Before anything is computed
     args.model = default_model() if args.model is None else find_model(args.model)
-    translator = load(args.model, checkpoint=args.checkpoint)
+    translator = load(args.model, checkpoint=args.checkpoint, engine="torch")
     one_core_if_small(translator.models[0])
     options = search_options(args, translator)
     sample, sample_name = _sample(args)

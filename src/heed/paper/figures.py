@@ -50,8 +50,8 @@ def part(run: RunFolder, text: str, word: str | None, folder: Path) -> tuple[Par
     rows = tuple((_CAPTIONS[name], f"{name}.svg") for name in drawn)
     notes = (
         f"{skipped}{run.path}, “{text}”, in {folder}. Figure 1 of the paper is drawn by hand; this one shows the "
-        "modules that are there, each layer once. Figures 3 to 5 of the paper show layer 5 of 6 of a trained model; these show the last "
-        "but one of yours (heed inspect --svg has more choices).",
+        "modules that are there, each layer once. Figures 3 to 5 of the paper show layer 5 of 6 of a trained model; "
+        "these show the last but one of yours (heed inspect --svg has more choices).",
     )
     found = Part(
         "figures",
