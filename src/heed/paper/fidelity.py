@@ -189,7 +189,7 @@ DECISIONS = (
     Decision(
         "6.1",
         "at most 50 tokens more than the input",
-        "engines/pytorch.py",
+        "engines/searching.py",
         "limit = n_source + self.decode.extra_length",
         "test_config.py::test_base_is_the_paper",
     ),
