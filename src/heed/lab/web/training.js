@@ -110,10 +110,12 @@ function contents(strip) {
         .map(([title, points]) => curve(title, points, steps[at])),
     ),
   );
-  if (!told.has_text)
+  if (told.state === "shipped")
+    found.push(about("", "This model was exported to be shipped: the record of its training is not part of it."));
+  else if (!told.has_text)
     found.push(about("", "The run names no validation text that can be read, so there are no sentences to follow."));
   if (steps.length && told.sentences.length) found.push(film(told, frames, steps, at));
-  else if (!told.problem && told.has_text) found.push(about("", "No frame yet: the first appears with the first checkpoint."));
+  else if (!told.problem && told.has_text && told.state !== "shipped") found.push(about("", "No frame yet: the first appears with the first checkpoint."));
   return found;
 }
 
