@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ from heed.translation import (
     texts_of,
     whole_number,
 )
+from heed.wording import TORCH_IS_MISSING
 
 if TYPE_CHECKING:
     import torch
@@ -102,6 +104,8 @@ class Translator:
 
         if isinstance(self.engine, NativeEngine):
             if self._reference is None:
+                if find_spec("torch") is None:
+                    raise ConfigError(TORCH_IS_MISSING)
                 self._reference = self.engine.open_reference()
             return self._reference
         from heed.engines.pytorch import PyTorchEngine
@@ -534,6 +538,8 @@ def load(*paths: str | Path, checkpoint: str = "best", int8: bool = False, engin
     if engine == "native":
         from heed.engines.native import open_native as open_engine
     else:
+        if find_spec("torch") is None:
+            raise ConfigError(TORCH_IS_MISSING)
         from heed.engines.pytorch import open_pytorch as open_engine  # type: ignore[assignment]
 
     return Translator(open_engine(folders, checkpoint, int8), partial(_read_calibration, folders, checkpoint))

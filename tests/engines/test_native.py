@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
@@ -378,6 +379,32 @@ print(found.text, found.attention.cross.shape[0], "Kater" in forced.text, "torch
 """
     done = subprocess.run([sys.executable, "-c", script], env=without_torch, capture_output=True, text=True, check=True)
     assert done.stdout == "Guten Morgen! 2 True False\n"
+
+
+def test_what_needs_torch_says_what_to_install(tokenizer, tmp_path, without_torch):
+    # As if it were not installed: the stub above is a torch that fails.
+    (tmp_path / "hidden" / "torch.py").write_text(
+        "raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')\n"
+    )
+    path = make_run(tmp_path / "run", tokenizer, random_model(tokenizer))
+    for command in (
+        ["train", "--preset", "tiny", "--source", "x", "--target", "y", "--out", tmp_path / "new"],
+        ["translate", "--model", path, "--engine", "torch"],
+        ["inspect", "--model", path, "dog", "--json"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "heed", *map(str, command)], env=without_torch, capture_output=True, text=True
+        )
+        assert done.returncode == 2 and "PyTorch is not installed: pip install 'heed[train]'" in done.stderr, (
+            done.stderr
+        )
+
+
+def test_torch_is_an_extra_that_developers_get():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = {key: [one.split(">")[0] for one in some] for key, some in project["optional-dependencies"].items()}
+    assert "torch" not in [one.split(">")[0] for one in project["dependencies"]]
+    assert names["train"] == ["torch"] and "torch" in names["dev"]
 
 
 def test_options_are_refused_as_torch_does(tokenizer, tmp_path):
