@@ -33,6 +33,7 @@ class ModelConfig:
     cell: Literal["lstm", "gru"] = "lstm"  # of a recurrent model
     kernel_width: int = 3  # of a convolutional model: neighbouring positions that a layer reads, an odd number
     dilated: bool = False  # a convolutional layer's neighbours are 1, 2, 4, 8, 16, 1, ... positions apart (ByteNet)
+    attention_window: int = 0  # positions that each attends to in self-attention (r of section 4); 0: all
 
     @property
     def key_size(self) -> int:
@@ -186,6 +187,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "model.d_v": (1, 65_536),
     "model.dropout": (0, 0.99),  # values that are not dropped are scaled by 1 / (1 - dropout)
     "model.max_length": (1, 100_000),
+    "model.attention_window": (0, 100_000),
     "model.kernel_width": (1, 1_001),
     "text.vocab_size": (260, 1_000_000),  # 3 special tokens, 256 bytes, and one more
     "text.character_coverage": (0.98, 1),  # the range that sentencepiece accepts

@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
     from heed.inside.inspection import one_transformer
     from heed.translator import load
 
-    engine = load(args.model, checkpoint=args.checkpoint).engine
+    engine = load(args.model, checkpoint=args.checkpoint, engine="torch").engine
     assert isinstance(engine, PyTorchEngine)
     model = one_transformer(engine)
     total = _check_lines(args)

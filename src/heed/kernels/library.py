@@ -31,7 +31,9 @@ _ARGUMENTS = {  # as declared in the C files
     "heed_bf16_available": [_POINTER],
     "heed_bf16_multiply": [_POINTER, _NUMBER, *[_POINTER] * 2, *[_NUMBER] * 4, _POINTER],
     "heed_bf16_pack": [_POINTER, *[_NUMBER] * 3, _POINTER],
-    "heed_decode": [*[_POINTER] * 5, *[_NUMBER] * 5, *[_POINTER] * 2],
+    "heed_decode": [*[_POINTER] * 5, *[_NUMBER] * 5, *[_POINTER] * 4],
+    "heed_encode": [*[_POINTER] * 3, *[_NUMBER] * 2, *[_POINTER] * 4],
+    "heed_float32_linear": [*[_POINTER] * 3, *[_NUMBER] * 3],
     "heed_best_continuations": [*[_POINTER] * 2, *[_NUMBER] * 3, _POINTER, _NUMBER, _NUMBER, *[_POINTER] * 3],
     "heed_dropout_add": [*[_POINTER] * 3, *[_NUMBER] * 2, *_MASK],
     "heed_dropout_add_norm": [*[_POINTER] * 8, _NUMBER, _NUMBER, _FLOAT, *_MASK],
@@ -66,6 +68,13 @@ def library() -> ctypes.CDLL | None:
         hint = "PyTorch's slower kernels are used instead; set HEED_KERNELS=off to silence this warning"
         warnings.warn(f"heed's kernels cannot be used: {error}; {hint}", stacklevel=2)
         return None
+
+
+def library_path() -> Path | None:
+    """Return the file of the compiled kernels in the cache; None: there are none, or they are not cached."""
+    found, folder = library(), cache_folder()
+    path = None if found is None else Path(found._name)
+    return path if path is not None and path.parent == folder else None
 
 
 def _loaded(compiler: str) -> ctypes.CDLL:

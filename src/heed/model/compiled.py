@@ -40,6 +40,7 @@ _CONFIG: dict[str, Any] = {
     "positions": ("sinusoidal", "learned"),
     "max_length": ...,
     "kind": ("transformer", "follower"),
+    "attention_window": (0,),
     "cell": ...,  # of other kinds of models
     "kernel_width": ...,
     "dilated": ...,

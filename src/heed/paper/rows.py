@@ -6,7 +6,7 @@ newest checkpoint. So the same command, given again, continues with the table wh
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -189,14 +189,14 @@ def _read(run: RunFolder, steps: int) -> RowResult:
         parameters=start["parameters"],
         vocabulary=start["vocabulary"],
         steps=steps,
-        seconds=_seconds(events),
+        seconds=session_seconds(events),
         perplexity=_number(last[-1].get("perplexity")),
         bleu=_number(last[-1].get("bleu")),
         best_bleu=max(_number(event.get("bleu")) for event in last),
     )
 
 
-def _seconds(events: list[dict[str, object]]) -> float:
+def session_seconds(events: Sequence[Mapping[str, object]]) -> float:
     """Return the time between the first and the last event of each session, summed."""
     total, began, before = 0.0, None, 0.0
     for event in events:

@@ -31,8 +31,9 @@ def seconds_per_operation(config: Config) -> float:
         learner = Learner(config, vocabulary, workers)
         learner.model.train()
         train_step(learner, [batch], batch.n_tokens, 1)
-        began, seconds = time.perf_counter(), []
+        began = time.perf_counter()
+        seconds: list[float] = []
         while sum(seconds) < _SECONDS:
             train_step(learner, [batch], batch.n_tokens, 2 + len(seconds))
             seconds.append(time.perf_counter() - began - sum(seconds))
-    return min(seconds) / model_class(config.model).update_operations(config.model, vocabulary, lengths, lengths)
+    return min(seconds) / float(model_class(config.model).update_operations(config.model, vocabulary, lengths, lengths))

@@ -77,6 +77,17 @@ SCALES = {
 }
 
 
+def scale_named(name: str, known: Sequence[str] = tuple(SCALES)) -> Scale:
+    """Return the scale with this name.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if name not in known:
+        raise ConfigError(f'--scale "{name}"{did_you_mean(name, known)}; choose from: {", ".join(known)}')
+    return SCALES[name]
+
+
 def chosen_rows(names: str) -> list[str]:
     """Return the rows that "A,C-N2,big" names, in the table's order; base is always one of them. Empty: all.
 

@@ -106,7 +106,7 @@ def _initial_run(config: Config) -> RunFolder | None:
         return None
     run = RunFolder.open(find_model(config.train.init_from))
     there, here = asdict(run.config.model), asdict(config.model)
-    no_weights = {"dropout"} if config.model.positions == "learned" else {"dropout", "max_length"}
+    no_weights = {"dropout", "attention_window"} | ({"max_length"} if config.model.positions != "learned" else set())
     differences = [
         f"model.{key} is {there[key]} there and {here[key]} here"
         for key in here

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from heed.cli.usage import Parser
 
 if TYPE_CHECKING:
+    from heed.config import DataConfig, TextConfig
     from heed.paper.report import Part
-    from heed.paper.rows import RowProgress
+    from heed.paper.rows import RowPlan, RowProgress, RowResult
     from heed.paper.texts import Texts
 
 _LINE_SECONDS = 30.0  # between two lines of progress, where there is no terminal to rewrite one
@@ -38,6 +39,15 @@ def show(part: "Part", args: argparse.Namespace) -> int:
     return 0
 
 
+def add_model_options(parser: Parser) -> None:
+    """Add the options of experiments on a trained model: which one, and the text to measure it on."""
+    group = parser.add_argument_group("model and text")
+    group.add_argument("--model", required=True, metavar="FOLDER", help="a run folder")
+    group.add_argument("--source", metavar="FILE", help="text to translate (default: the run's validation text)")
+    group.add_argument("--reference", metavar="FILE", help="its translation")
+    group.add_argument("--sentences", type=int, metavar="N", help="take only the first N pairs")
+
+
 # --- experiments that train ----------------------------------------------------------------------------------
 
 
@@ -51,6 +61,11 @@ def add_text_options(parser: Parser) -> None:
     text.add_argument("--target", metavar="FILE", help="its translation, line by line")
     text.add_argument("--valid-source", metavar="FILE", help="held-out text to validate on")
     text.add_argument("--valid-target", metavar="FILE", help="its translation")
+
+
+def add_scale_option(group: argparse._ArgumentGroup, names: str) -> None:
+    """Add the option for the size of the models that are trained."""
+    group.add_argument("--scale", default="tiny", help=f"{names} (default: tiny)")
 
 
 def add_training_options(parser: Parser) -> None:
@@ -86,6 +101,26 @@ def texts_given(args: argparse.Namespace) -> "Texts":
     if missing:
         raise ConfigError(f"{' and '.join(missing)}: missing; training and held-out text need both languages")
     return texts_of(*(str(path) for path in files.values()))
+
+
+def train_table(
+    args: argparse.Namespace,
+    name: str,
+    texts: "Texts",
+    how: "TextConfig",
+    plans: "Callable[[DataConfig], list[RowPlan]]",
+) -> "list[RowResult]":
+    """Train the rows of a table below --out, and return their results; `plans` takes where the encoded text is."""
+    from heed.allocator import keep_freed_memory
+    from heed.paper.rows import train_rows
+    from heed.paper.texts import encoded_once
+
+    keep_freed_memory()
+    folder = Path(args.out) / name
+    with stopping():
+        data = encoded_once(texts, how, folder / "text", lambda line: print(line, file=sys.stderr))
+        with watching() as progress:
+            return train_rows(plans(data), folder, progress)
 
 
 @contextmanager

@@ -1,17 +1,15 @@
 """`heed paper table3`: variations of the base model."""
 
 import argparse
-import sys
-from pathlib import Path
 
 from heed.cli.experiments import (
     add_output_options,
+    add_scale_option,
     add_text_options,
     add_training_options,
     show,
-    stopping,
     texts_given,
-    watching,
+    train_table,
 )
 from heed.cli.startup import import_torch
 from heed.cli.usage import Parser
@@ -35,7 +33,7 @@ def configure(parser: Parser) -> None:
     )
     add_text_options(parser)
     rows = parser.add_argument_group("rows")
-    rows.add_argument("--scale", default="tiny", help="tiny, small or paper (default: tiny)")
+    add_scale_option(rows, "tiny, small or paper")
     rows.add_argument(
         "--rows",
         default="",
@@ -55,24 +53,17 @@ def configure(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     import_torch()
-    from heed.allocator import keep_freed_memory
     from heed.config import DataConfig, table3
     from heed.errors import ConfigError
     from heed.paper import table3 as table
     from heed.paper.report import lines, to_json
-    from heed.paper.rows import train_rows
     from heed.paper.scores import paper_bleu
     from heed.paper.speed import seconds_per_operation
-    from heed.paper.texts import encoded_once
-    from heed.wording import did_you_mean
 
-    if args.scale not in table.SCALES:
-        raise ConfigError(f'--scale "{args.scale}"{did_you_mean(args.scale, table.SCALES)}; tiny, small or paper')
+    scale = table.scale_named(args.scale)
     if args.seeds < 1:
         raise ConfigError(f"--seeds {args.seeds}: must be at least 1")
     rows = table.chosen_rows(args.rows)
-    keep_freed_memory()
-    scale = table.SCALES[args.scale]
     base = table.scaled(table3("base"), scale)
     if args.dry_run or (args.scale == "paper" and not args.yes):
         planned = table.plans(rows, args.scale, args.seeds, DataConfig())
@@ -83,10 +74,7 @@ def run(args: argparse.Namespace) -> int:
             raise ConfigError(f"this would train for about {hours} hours on this machine; to start, add --yes")
         return 0
     texts = texts_given(args)
-    folder = Path(args.out) / f"table3-{args.scale}"
-    with stopping():
-        data = encoded_once(texts, base.text, folder / "text", lambda line: print(line, file=sys.stderr))
-        with watching() as progress:
-            results = train_rows(table.plans(rows, args.scale, args.seeds, data), folder, progress)
-        ours = [table.Ours(one, paper_bleu(one.path, texts)) for one in results]
+    name = f"table3-{args.scale}"
+    results = train_table(args, name, texts, base.text, lambda data: table.plans(rows, args.scale, args.seeds, data))
+    ours = [table.Ours(one, paper_bleu(one.path, texts)) for one in results]
     return show(table.part(rows, ours, args.scale, texts.valid_source), args)
