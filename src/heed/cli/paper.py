@@ -2,11 +2,11 @@
 
 import argparse
 
-from heed.cli.experiments import table4
+from heed.cli.experiments import questions, table4
 from heed.cli.usage import Parser
 
 HELP = "run an experiment of the paper, with its numbers beside ours"
-EXPERIMENTS = {"table4": table4}
+EXPERIMENTS = {"table4": table4, "questions": questions}
 
 
 def configure(parser: Parser) -> None:
