@@ -10,6 +10,7 @@ from heed.cli.experiments import (
     figures,
     norm,
     positions,
+    questions,
     schedule,
     table1,
     table2,
@@ -31,6 +32,7 @@ EXPERIMENTS = {
     "beam": beam,
     "positions": positions,
     "norm": norm,
+    "questions": questions,
     "fidelity": fidelity,
 }
 
