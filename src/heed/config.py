@@ -48,7 +48,7 @@ class ModelConfig:
 
 # The settings that a kind of model does not use. They must have their defaults, so that none is ignored in silence.
 _OF_CONVOLUTIONS = ("kernel_width", "dilated")
-_OF_TRANSFORMERS = ("d_ff", "h", "d_k", "d_v", "norm", "positions")
+_OF_TRANSFORMERS = ("d_ff", "h", "d_k", "d_v", "norm", "positions", "attention_window")
 UNUSED_SETTINGS: dict[str, tuple[str, ...]] = {
     "transformer": ("cell", *_OF_CONVOLUTIONS),
     "follower": ("cell", *_OF_CONVOLUTIONS),

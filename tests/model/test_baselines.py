@@ -210,6 +210,7 @@ def test_presets_have_the_size_of_tiny(given: str) -> None:
         ("gnmt-tiny", {"model": {"positions": "learned"}}, "model.positions = 'learned': a recurrent model has no"),
         ("bytenet-tiny", {"model": {"positions": "learned"}}, "model.positions = 'learned': a convolutional model"),
         ("gnmt-tiny", {"model": {"kernel_width": 5}}, "model.kernel_width = 5: a recurrent model has no"),
+        ("gnmt-tiny", {"model": {"attention_window": 9}}, "model.attention_window = 9: a recurrent model has no"),
         ("gnmt-tiny", {"model": {"d_model": 127}}, "model.d_model = 127: the first layer .* an even number"),
         ("gnmt-tiny", {"train": {"compile": True}}, "train.compile: torch.compile does not compile recurrent"),
         ("gnmt-tiny", {"train": {"precision": "bfloat16"}}, 'train.precision = "bfloat16": the cells of a recurrent'),
