@@ -49,9 +49,9 @@ def part(run: RunFolder, text: str, word: str | None, folder: Path) -> tuple[Par
         write_file(folder / f"{name}.svg", svg.encode())
     rows = tuple((_CAPTIONS[name], f"{name}.svg") for name in drawn)
     notes = (
-        f"{skipped}{run.path}, “{text}”, in {folder}. Figure 1 of the paper is drawn by hand; this one shows the "
-        "modules that are there, each layer once. Figures 3 to 5 of the paper show layer 5 of 6 of a trained model; "
-        "these show the last but one of yours (heed inspect --svg has more choices).",
+        f"{skipped}{run.path}, “{text}”, in {folder}. Figure 1 of the paper is drawn by hand; this one shows "
+        "the modules that are there, each layer once. Figures 3 to 5 of the paper show layer 5 of 6 of a trained "
+        "model; these show the last but one of yours (heed inspect --svg has more choices).",
     )
     found = Part(
         "figures",
