@@ -249,6 +249,7 @@ def test_all_faults_are_reported_at_once() -> None:
         ({"model": {"d_model": 101, "h": 1}}, ["d_model = 101", "even width"]),
         ({"model": {"d_model": 0}}, ["model.d_model = 0: must be at least 1"]),
         ({"model": {"h": 0}}, ["model.h = 0: must be at least 1"]),
+        ({"model": {"attention_window": -1}}, ["model.attention_window = -1: must be at least 0"]),
         ({"model": {"d_k": 0}}, ["model.d_k = 0: must be at least 1"]),
         ({"model": {"encoder_layers": -1}}, ["model.encoder_layers = -1"]),
         ({"model": {"dropout": 1.0}}, ["model.dropout = 1.0: must be at most 0.99"]),

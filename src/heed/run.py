@@ -59,7 +59,14 @@ if TYPE_CHECKING:  # a run folder can be opened without torch
 # checksums, and not the weights of corpora.
 MAY_CHANGE = {"train.max_steps", "train.patience"}
 
-_ABSENT_IN_OLD_RUNS = {"kind": "transformer"}  # model settings that manifests of older versions do not have
+# Model settings that manifests of older versions do not have.
+_ABSENT_IN_OLD_RUNS = {
+    "kind": "transformer",
+    "cell": "lstm",
+    "kernel_width": 3,
+    "dilated": False,
+    "attention_window": 0,
+}
 
 _STEP = re.compile(r"step-(\d+)$")
 

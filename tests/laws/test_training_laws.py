@@ -166,6 +166,15 @@ def test_stopped_before_the_first_step(corpus, tmp_path, monkeypatch):
     assert_same(last_weights(tmp_path / "run"), last_weights(tmp_path / "whole"))
 
 
+def test_resumed_equals_uninterrupted_with_restricted_attention(corpus, tmp_path):
+    config = build_config(small_run(corpus, max_steps=6), ("test", {"model": {"attention_window": 3}}))
+    train(config, tmp_path / "whole")
+    short = build_config(config, ("test", {"train": {"max_steps": 4}}))
+    train(short, tmp_path / "parts")
+    resume(tmp_path / "parts", max_steps=6)
+    assert_same(last_weights(tmp_path / "parts"), last_weights(tmp_path / "whole"))
+
+
 def test_a_run_made_longer_equals_a_long_run(corpus, tmp_path):
     train(small_run(corpus), tmp_path / "long")
     train(small_run(corpus, max_steps=7), tmp_path / "short")

@@ -55,6 +55,11 @@ def embed(ids, weights, learned=None):
     return np.stack([row + extra for row, extra in zip(rows, add, strict=True)])
 
 
+def nearest(i, n, r):
+    """Return the r positions of a sentence that are nearest to position i, the earlier of two equally near ones."""
+    return sorted(range(n), key=lambda j: (abs(i - j), j > i))[: r or n]
+
+
 def transformer(source, target_in, weights, config):
     """Return the logits of one sentence pair for each target position, and the weights of all attentions."""
 
@@ -70,6 +75,12 @@ def transformer(source, target_in, weights, config):
         captured[kind].append(result[1])
         return result[0]
 
+    def near(query, key):
+        return key in nearest(query, len(source), config.attention_window)
+
+    def recent(query, key):
+        return key <= query and (not config.attention_window or query - key < config.attention_window)
+
     def learned(side):
         return weights[f"{side}_positions.weight"] if config.positions == "learned" else None
 
@@ -80,7 +91,7 @@ def transformer(source, target_in, weights, config):
         x = sublayer(
             x,
             name,
-            lambda y, name=name: capture("encoder", attend(y, y, weights, name, config.h, lambda query, key: True)),
+            lambda y, name=name: capture("encoder", attend(y, y, weights, name, config.h, near)),
         )
         x = sublayer(x, f"{at}.feed_forward", lambda y, at=at: feed_forward(y, weights, f"{at}.feed_forward"))
     if config.norm == "pre":
@@ -93,9 +104,7 @@ def transformer(source, target_in, weights, config):
         y = sublayer(
             y,
             name,
-            lambda z, name=name: capture(
-                "decoder", attend(z, z, weights, name, config.h, lambda query, key: key <= query)
-            ),
+            lambda z, name=name: capture("decoder", attend(z, z, weights, name, config.h, recent)),
         )
         name = f"{at}.cross_attention"
         y = sublayer(

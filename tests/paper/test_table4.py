@@ -23,15 +23,17 @@ def files(tmp_path: Path) -> tuple[str, str]:
     return str(gold), str(parsed)
 
 
-def test_our_row(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_our_row(files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = ["--out", str(tmp_path / "paper")]
     # 5 of 6 brackets of each side are the same.
     assert measure(*files).every_sentence == pytest.approx(100 * 5 / 6)
-    assert main(["paper", "table4", "--gold", files[0], "--parsed", files[1]]) == 0
+    assert main(["paper", "table4", *out, "--gold", files[0], "--parsed", files[1]]) == 0
     shown = capsys.readouterr().out
     assert "91.3" in shown and "83.3" in shown and "section 23" in shown
     assert all(len(line) <= 80 or files[0] in line for line in shown.splitlines())
-    assert main(["paper", "table4", "--json", "--gold", files[0], "--parsed", files[1]]) == 0
-    assert json.loads(capsys.readouterr().out)["ours"]["sentences"] == 2
+    assert main(["paper", "table4", *out, "--json", "--gold", files[0], "--parsed", files[1]]) == 0
+    assert json.loads(capsys.readouterr().out)["values"]["ours"]["sentences"] == 2
+    assert "83.3" in (tmp_path / "paper" / "report.html").read_text()
 
 
 def test_half_a_row_is_refused(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:

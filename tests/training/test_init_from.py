@@ -108,3 +108,13 @@ def test_no_run_there(base, tmp_path: Path) -> None:
     config = tuned(base, init_from=str(tmp_path / "none"))
     with pytest.raises(heed.HeedError, match="none"):
         heed.train(config, tmp_path / "run", quiet=True)
+
+
+def test_sinusoids_have_no_weights_so_the_limit_may_change(base, tmp_path: Path) -> None:
+    config = tuned(base)
+    longer = replace(config, model=replace(config.model, max_length=30))
+    made = heed.train(longer, tmp_path / "run", quiet=True).path
+    assert RunFolder.open(made).config.model.max_length == 30
+    learned = replace(longer, model=replace(longer.model, positions="learned"))
+    with pytest.raises(ConfigError, match=r"model\.max_length is 20 there and 30 here"):
+        heed.train(learned, tmp_path / "refused", quiet=True)

@@ -12,10 +12,9 @@ import torch
 
 from heed.config import Config, ModelConfig, TrainConfig, tiny
 from heed.kernels.library import library
-from heed.kernels.varlen import MAX_POSITIONS
 from heed.model.size import kept_floats
 from heed.settings import build_config
-from heed.training.memory import fit_micro_batches, predicted_peak
+from heed.training.memory import LONG_SENTENCE, fit_micro_batches, predicted_peak
 from heed.vocabulary import Vocabulary
 from tests.cli.conftest import COMMAND, ENVIRONMENT, write_lines
 from tests.conftest import small_batch
@@ -162,7 +161,7 @@ def test_the_smallest_micro_batch_fits_the_longest_sentence() -> None:
 def test_processes_share_a_batch_and_shards_a_model() -> None:
     config = Config(train=TrainConfig(batch_tokens=8000, micro_batch_tokens=8000))
     one, two = (predicted_peak(config, 10**8, Vocabulary(40_000), processes, 0) for processes in (1, 2))
-    assert one - two == pytest.approx(1.35 * 4 * kept_floats(config.model, MAX_POSITIONS) * 4000, rel=1e-6)
+    assert one - two == pytest.approx(1.35 * 4 * kept_floats(config.model, LONG_SENTENCE) * 4000, rel=1e-6)
     sharded = Config(train=TrainConfig(batch_tokens=8000, micro_batch_tokens=8000, sharded=True))
     assert two - predicted_peak(sharded, 10**8, Vocabulary(40_000), 2, 0) == 12 * 10**8 // 2
 

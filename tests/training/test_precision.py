@@ -14,9 +14,10 @@ from heed.errors import ConfigError
 from heed.kernels import bf16
 from heed.model.products import in_bfloat16
 from heed.training import precision
+from heed.training.consistency import consistent_loss
 from heed.training.learner import Learner
 from heed.training.loss import label_smoothed_loss
-from heed.training.precision import bfloat16_fault, check_precision, make_scaler, products_in
+from heed.training.precision import bfloat16_fault, check_precision, faster_precision, make_scaler, products_in
 from heed.training.replicas import n_lanes
 from heed.training.step import train_step
 from heed.training.workers import Workers
@@ -121,6 +122,22 @@ def test_the_loss_by_itself(precision: str, tolerance: float) -> None:
 
 
 @pytest.mark.usefixtures("sixteen_bits")
+def test_the_consistency_loss_by_itself() -> None:
+    torch.manual_seed(0)
+    weight, gold = torch.randn(500, 16), torch.randint(0, 500, (30,))
+    views, found = torch.randn(2, 30, 16).unbind(), {}
+    for name in ("float32", "bfloat16"):
+        inputs = [one.clone().requires_grad_() for one in (*views, weight)]
+        with products_in(name, CPU):
+            loss = consistent_loss(*inputs, gold, 0.1, 3.0).smoothed
+        loss.backward()
+        found[name] = loss.detach(), *(one.grad for one in inputs)
+    for full, half in zip(found["float32"], found["bfloat16"], strict=True):
+        assert half.dtype == torch.float32 and not torch.equal(full, half)
+        assert (full - half).abs().max() <= 2e-2 * full.abs().max()
+
+
+@pytest.mark.usefixtures("sixteen_bits")
 def test_a_gradient_too_large_for_float16_lowers_its_scale_and_is_left_out() -> None:
     one = learner("float16")
     before = one.model.embedding.weight.detach().clone()
@@ -152,3 +169,28 @@ def test_own_products_run_in_lanes_like_those_of_float32() -> None:
     assert n_lanes(half, workers) == 2
     with products_in("bfloat16", CPU):
         assert in_bfloat16() and not torch.is_autocast_enabled("cpu")
+
+
+@pytest.mark.skipif(not bf16.available(), reason="needs a C compiler, and a processor with AVX512-BF16")
+def test_the_trial_of_the_kernels_is_remembered_on_this_machine(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tried: list[bool] = []
+    outcomes = iter(["died of SIGILL", None, "must not be asked"])
+    monkeypatch.setattr(precision, "bfloat16_fault", lambda environment, own: tried.append(own) or next(outcomes))
+    monkeypatch.setattr(precision, "library_path", lambda: tmp_path / "kernels-1-2.so")
+    works = precision._own_products_work.__wrapped__
+    assert [works(), works()] == [False, False] and len(tried) == 1
+    (note,) = tmp_path.iterdir()
+    note.write_text("{")  # damaged: tried again
+    assert [works(), works()] == [True, True] and len(tried) == 2
+    monkeypatch.setattr(precision.platform, "node", lambda: "another machine")
+    assert works() is False and len(tried) == 3
+
+
+def test_a_faster_precision_is_pointed_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(precision.bf16, "available", lambda: True)
+    assert "train.precision=bfloat16" in faster_precision("float32", CPU)
+    assert not faster_precision("bfloat16", CPU) and not faster_precision("float32", torch.device("cuda"))
+    monkeypatch.setattr(precision.bf16, "available", lambda: False)
+    assert not faster_precision("float32", CPU)

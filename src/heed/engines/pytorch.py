@@ -85,7 +85,7 @@ class PyTorchEngine(SearchEngine):
         return min((model.target_limit for model in self.models if model.target_limit), default=None)
 
     def supports(self, options: SearchOptions) -> str | None:
-        if options.attention and not isinstance(self.models[0], Transformer):
+        if options.attention and not self.models[0].has_cross_attention:
             return f'attention: a model of model.kind = "{self.models[0].config.kind}" has no attention weights'
         return super().supports(options)
 
@@ -110,10 +110,17 @@ class PyTorchEngine(SearchEngine):
 
     @torch.inference_mode()
     def attention(self, source: list[int], target: list[int]) -> Attention:
-        """Return the attention weights of the first model for this pair of ids."""
-        captured = AttentionWeights()
+        """Return the attention weights of the first model for this pair of ids.
+
+        A model without self-attention has no layers in `encoder` and `decoder`.
+        """
+        captured, model = AttentionWeights(), self.models[0]
         batch = batch_of_ids([source], [target], self.tokenizer.vocabulary).to(self.device)
-        self.models[0](batch.src_BS, batch.tgt_in_BT, captured)
+        if isinstance(model, Transformer):
+            model(batch.src_BS, batch.tgt_in_BT, captured)
+        else:
+            captured.encoder, captured.decoder = [torch.empty(0, 1, 0, 0)], [torch.empty(0, 1, 0, 0)]
+            captured.cross = model.cross_attention(batch.src_BS, batch.tgt_in_BT)
         encoder, decoder, cross = (
             torch.cat(layers).float().cpu().numpy() for layers in (captured.encoder, captured.decoder, captured.cross)
         )

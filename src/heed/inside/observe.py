@@ -13,7 +13,6 @@ from typing import Literal
 from torch import Tensor
 
 from heed.model.attention import Attend, attention
-from heed.model.masks import causal_mask
 from heed.model.sequences import Encoded, Padded
 
 Kind = Literal["encoder", "decoder", "cross"]
@@ -29,9 +28,9 @@ class Observed(Padded):
 
     around: Around
 
-    def attend_self(self, layer: int, causal: bool, captured: list[Tensor] | None) -> Attend:
+    def attend_self(self, layer: int, causal: bool, window: int, captured: list[Tensor] | None) -> Attend:
         kind: Kind = "decoder" if causal else "encoder"
-        mask = causal_mask(self.ids.size(1), self.ids.device) if causal else self.not_padding
+        mask = self.self_mask(causal, window)
         return lambda q, k, v: self.around(kind, layer, q, k, v, mask)
 
     def attend_to(self, encoded: Encoded, captured: list[Tensor] | None) -> Attend:
@@ -53,13 +52,15 @@ class Switches:
     causal: bool = True
     positions: bool = True
 
+    def mask(self, kind: Kind, mask: Tensor | None) -> Tensor | None:
+        """Return which positions may attend to which, if the model's own code says `mask`."""
+        return mask if self.causal or kind != "decoder" else None
+
     def attention(
         self, kind: Kind, layer: int, q_BHLK: Tensor, k_BHMK: Tensor, v_BHMC: Tensor, mask: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         """Return context_BHLC and weights_BHLM of equation (1), without what is off."""
-        context_BHLC, weights_BHLM = attention(
-            q_BHLK, k_BHMK, v_BHMC, mask if self.causal or kind != "decoder" else None
-        )
+        context_BHLC, weights_BHLM = attention(q_BHLK, k_BHMK, v_BHMC, self.mask(kind, mask))
         off = [head for head in range(q_BHLK.size(1)) if (kind, layer, head) in self.heads]
         if off:
             context_BHLC[:, off] = 0

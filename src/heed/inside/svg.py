@@ -25,6 +25,7 @@ _STYLE = (
 )
 _COLUMN, _WORD_LENGTH, _GAP, _LEAST_WEIGHT = 24, 96, 190, 0.02
 _CELL_HEIGHT = 22
+_OF_ANY_MODEL = ("beam", "occlusion")
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,13 @@ def draw(inspection: Inspection, view: str, choice: Choice) -> str:
     """Return one view as SVG.
 
     Raises:
-        ConfigError: a layer, head or word that is not there.
+        ConfigError: a layer, head or word that is not there, or a view that the model does not have.
     """
+    if not inspection.attention and view not in _OF_ANY_MODEL:
+        raise ConfigError(
+            f'--svg {view}: a model of model.kind = "{inspection.model.config.kind}" has no attention heads; '
+            f"its views are {' and '.join(_OF_ANY_MODEL)}"
+        )
     return _VIEWS[view](inspection, choice)
 
 
@@ -109,9 +115,10 @@ def _bipartite(
     (rows, row_groups), (columns, column_groups) = _sides(inspection, kind, whole_words)
     only = None if word is None else _find(rows, word)
     n = max(len(rows), len(columns))
-    width, top = n * _COLUMN + 20, 24 + _WORD_LENGTH
+    title = _title(inspection, kind, layer, heads)
+    width, top = max(n * _COLUMN + 20, 12 + 5.5 * len(title)), 24 + _WORD_LENGTH  # small text: 5.5 a character
     bottom = top + _GAP
-    parts = [_text(6, 14, _title(inspection, kind, layer, heads), "small soft")]
+    parts = [_text(6, 14, title, "small soft")]
     for number, head in enumerate(heads):
         colour = HEADS[head % len(HEADS)]
         weights = by_words(inspection.attention[kind][layer, head], row_groups, column_groups)
@@ -196,6 +203,7 @@ def _occlusion(inspection: Inspection, choice: Choice) -> str:
 
 
 def _layers(inspection: Inspection, choice: Choice) -> str:
+    assert inspection.lens is not None
     rank = inspection.lens.rank
     rows = ["input", *(f"after layer {layer}" for layer in range(1, len(rank)))]
     most = np.log(inspection.model.vocabulary.size)

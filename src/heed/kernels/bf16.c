@@ -19,7 +19,7 @@ void heed_bf16_available(int *yes) {
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { WIDTH = 16, VECTORS = 4, PANEL = WIDTH * VECTORS, ROWS = 6 };
+enum { WIDTH = 16, VECTORS = 4, PANEL = WIDTH * VECTORS, ROWS = 6, TILE = 4 };
 typedef uint32_t Pair;
 
 INLINE __mmask16 first(long n) { return n >= WIDTH ? 0xFFFF : (__mmask16)((1u << (n < 0 ? 0 : n)) - 1); }
@@ -106,13 +106,16 @@ static void round_a(const float *a, long m, long k, long transposed, Pair *out) 
         for (long r = 0; r < m; r++) round_row(a + r * k, k, out + r * pairs);
         return;
     }
-    for (long p = 0; p < pairs; p++)
+    /* A few lines of A at a time, which stay in the cache from block to block: a power of two apart, they share a set. */
+    for (long begin = 0; begin < pairs; begin += TILE)
         for (long r = 0; r < m; r += ROWS) {
             const __mmask16 mask = first(m - r < ROWS ? m - r : ROWS);
-            const float *even = a + 2 * p * m + r;
-            const __m512 odd = 2 * p + 1 < k ? _mm512_maskz_loadu_ps(mask, even + m) : _mm512_setzero_ps();
-            const __m512i both = pairs_of_rows(_mm512_maskz_loadu_ps(mask, even), odd);
-            _mm512_mask_storeu_epi32(out + r * pairs + p * ROWS, first(ROWS), both);
+            for (long p = begin; p < pairs && p < begin + TILE; p++) {
+                const float *even = a + 2 * p * m + r;
+                const __m512 odd = 2 * p + 1 < k ? _mm512_maskz_loadu_ps(mask, even + m) : _mm512_setzero_ps();
+                const __m512i both = pairs_of_rows(_mm512_maskz_loadu_ps(mask, even), odd);
+                _mm512_mask_storeu_epi32(out + r * pairs + p * ROWS, first(ROWS), both);
+            }
         }
 }
 

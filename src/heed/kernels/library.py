@@ -70,6 +70,13 @@ def library() -> ctypes.CDLL | None:
         return None
 
 
+def library_path() -> Path | None:
+    """Return the file of the compiled kernels in the cache; None: there are none, or they are not cached."""
+    found, folder = library(), cache_folder()
+    path = None if found is None else Path(found._name)
+    return path if path is not None and path.parent == folder else None
+
+
 def _loaded(compiler: str) -> ctypes.CDLL:
     """Load the cached library, or compile and cache one.
 

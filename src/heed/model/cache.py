@@ -2,12 +2,13 @@
 
 Each decoded token has a slot in its sentence's cache, and each hypothesis sees the slots of its own past. When
 hypotheses branch or are pruned, only masks change; keys and values are not moved. The cache is append-only: a state
-stays valid when the search steps from it, once or several times.
+stays valid when the search steps from it, once or several times. If attention is restricted to a neighbourhood, a
+hypothesis sees the slots of its last tokens only, and slots that no hypothesis sees any more are dropped.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import torch
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from heed.model.attention import Attend, fused
 from heed.model.dropout import Side
+from heed.model.masks import additive_mask
 from heed.model.sequences import Encoded
 
 INITIAL_SLOTS = 64
@@ -103,7 +105,7 @@ class Source:
         """Return the encoder output with the heads of a position side by side."""
         layers = [(k.transpose(1, 2).flatten(2), v.transpose(1, 2).flatten(2)) for k, v in encoded.keys_values]
         mask = encoded.mask_B11S
-        return Source(layers, None if mask is None else additive_mask(mask[:, 0], layers[0][0]))
+        return Source(layers, None if mask is None else additive_mask(mask[:, 0], layers[0][0].dtype))
 
     def encoded(self, h: int) -> Encoded:
         """Return the encoder output with h separate heads, as the decoder layers take it."""
@@ -124,12 +126,13 @@ class DecoderState:
     cache: KVCache
     mask_BWM: Tensor | None = None  # added to scores: 0 for a hypothesis's own past, else -inf; None: all is its past
     position: int = 0  # of the next token
+    window: int = 0  # tokens that a hypothesis sees of its past, the newest included; 0: all
 
     @staticmethod
-    def begin(encoded: Encoded) -> "DecoderState":
+    def begin(encoded: Encoded, window: int = 0) -> "DecoderState":
         """Return the state of these sentences before their first token."""
         source = Source.of(encoded)
-        return DecoderState(source, KVCache.empty(source.layers))
+        return DecoderState(source, KVCache.empty(source.layers), window=window)
 
     def select(self, sentences_B: Tensor, parents_BW: Tensor) -> "DecoderState":
         """Return the state of these sentences, where hypothesis w continues the old hypothesis `parents_BW[b, w]`."""
@@ -139,25 +142,48 @@ class DecoderState:
             if not leaving:
                 return self
             all_BM = torch.arange(self.cache.n_slots, device=sentences_B.device).expand(len(sentences_B), -1)
-            return DecoderState(source, self.cache.select(sentences_B, all_BM), None, self.position)
+            return replace(self, source=source, cache=self.cache.select(sentences_B, all_BM))
         mask_BWM = self._mask()[sentences_B] if leaving else self._mask()
         mask_BWM = mask_BWM.gather(1, parents_BW.unsqueeze(-1).expand(-1, -1, mask_BWM.size(2)))
-        n_unseen = UNSEEN_SLOTS_PER_HYPOTHESIS * parents_BW.size(1)
-        if not leaving and self.cache.n_slots < 2 * self.position + n_unseen:
-            return DecoderState(source, self.cache, mask_BWM, self.position)
-        # Pruned hypotheses leave slots behind that no one sees: keep only the others.
+        if leaving or self._is_crowded(parents_BW.size(1)):
+            return self._compacted(source, sentences_B, mask_BWM)
+        return replace(self, source=source, mask_BWM=mask_BWM)
+
+    def _is_crowded(self, width: int) -> bool:
+        """Return whether there are many more slots than `width` hypotheses see."""
+        n_seen = min(self.position, self.window or self.position)
+        return self.cache.n_slots >= 2 * n_seen + UNSEEN_SLOTS_PER_HYPOTHESIS * width
+
+    def _compacted(self, source: Source, sentences_B: Tensor, mask_BWM: Tensor) -> "DecoderState":
+        """Return the state of these sentences without the slots that no hypothesis sees by their mask."""
         seen_BM = mask_BWM.amax(1).isfinite()
         slots_BM = seen_BM.sort(dim=1, descending=True, stable=True).indices[:, : int(seen_BM.sum(1).max())]
         mask_BWM = mask_BWM.gather(2, slots_BM.unsqueeze(1).expand(-1, mask_BWM.size(1), -1))
-        return DecoderState(source, self.cache.select(sentences_B, slots_BM), mask_BWM, self.position)
+        return replace(self, source=source, cache=self.cache.select(sentences_B, slots_BM), mask_BWM=mask_BWM)
 
     def extended(self, width: int) -> "DecoderState":
         """Return the state after one more token per hypothesis; the decoder still has to write its keys and values."""
+        if self.window and self.position >= self.window:
+            return self._without_oldest()._with_slots(width)
+        return self._with_slots(width)
+
+    def _without_oldest(self) -> "DecoderState":
+        """Return the state in which a hypothesis no longer sees the oldest token that it sees."""
+        mask_BWM = self._mask()
+        oldest_BW1 = mask_BWM.isfinite().int().argmax(2, keepdim=True)  # slots are in the order of positions
+        mask_BWM = mask_BWM.scatter(2, oldest_BW1, -math.inf)
+        if not self._is_crowded(mask_BWM.size(1)):
+            return replace(self, mask_BWM=mask_BWM)
+        all_B = torch.arange(self.cache.n_sentences, device=self.device)
+        return self._compacted(self.source, all_B, mask_BWM)
+
+    def _with_slots(self, width: int) -> "DecoderState":
+        """Return the state with one more slot per hypothesis, which sees its own."""
         cache, mask_BWM = self.cache.extended(width), None
         if self.mask_BWM is not None or width > 1:
             own_WW = _own_slot_mask(width, self.cache.layers[0][0].dtype, self.device)
             mask_BWM = torch.cat((self._mask(), own_WW.expand(self.cache.n_sentences, -1, -1)), 2)
-        return DecoderState(self.source, cache, mask_BWM, self.position + 1)
+        return replace(self, cache=cache, mask_BWM=mask_BWM, position=self.position + 1)
 
     @property
     def device(self) -> torch.device:
@@ -189,7 +215,8 @@ class NextTokens:
     def sentence(self) -> Tensor:
         return torch.arange(self.ids.size(0), device=self.ids.device).unsqueeze(1)
 
-    def attend_self(self, layer: int, causal: bool, captured: list[Tensor] | None) -> Attend:
+    def attend_self(self, layer: int, causal: bool, window: int, captured: list[Tensor] | None) -> Attend:
+        # The window is the state's: what a hypothesis no longer sees is masked or not in the cache any more.
         mask_BWM = self.state.mask_BWM
         mask_B1WM = None if mask_BWM is None else mask_BWM.unsqueeze(1)
 
@@ -219,6 +246,8 @@ def split_heads(x_BMX: Tensor, h: int) -> Tensor:
     return x_BMX.view(*x_BMX.shape[:2], h, -1).transpose(1, 2)
 
 
-def additive_mask(may_attend: Tensor, like: Tensor) -> Tensor:
-    """Return a mask to add to scores, 0 for True and -inf for False, with the type and device of `like`."""
-    return torch.zeros(may_attend.shape, dtype=like.dtype, device=like.device).masked_fill_(~may_attend, -math.inf)
+def continued(x_BWX: Tensor, sentences_B: Tensor, parents_BW: Tensor) -> Tensor:
+    """Return what belongs to each hypothesis, a vector or more, after these sentences and parents were selected."""
+    chosen = x_BWX[sentences_B] if len(sentences_B) < len(x_BWX) else x_BWX
+    index = parents_BW.view(*parents_BW.shape, *[1] * (x_BWX.ndim - 2))
+    return chosen.gather(1, index.expand(-1, -1, *chosen.shape[2:]))

@@ -61,7 +61,7 @@ class Follower(Transformer):
         encoded = self.encode(self._padded(src_BS))
         assert encoded.words is not None
         n_written_BW = torch.zeros(len(src_BS), 1, dtype=torch.long, device=src_BS.device)
-        return FollowerState(DecoderState.begin(encoded), encoded.words, n_written_BW)
+        return FollowerState(DecoderState.begin(encoded, self.config.attention_window), encoded.words, n_written_BW)
 
     def step(self, ids_BW: Tensor, state: "FollowerState") -> tuple[Tensor, "FollowerState"]:  # type: ignore[override]
         state = state.after(ids_BW, self.writes_word_V)

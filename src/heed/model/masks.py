@@ -1,5 +1,7 @@
 """Masks of attention. True means "may attend"."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -13,3 +15,8 @@ def padding_mask(ids_BM: Tensor, pad: int) -> Tensor | None:
 def causal_mask(n: int, device: torch.device | None = None) -> Tensor:
     """Return may_attend_11LL of section 3.2.3: no position attends to a later one."""
     return torch.ones(n, n, dtype=torch.bool, device=device).tril()[None, None]
+
+
+def additive_mask(may_attend: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return a mask to add to scores: 0 for True and -inf for False."""
+    return torch.zeros(may_attend.shape, dtype=dtype, device=may_attend.device).masked_fill_(~may_attend, -math.inf)

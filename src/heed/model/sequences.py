@@ -4,7 +4,7 @@ Both have the same interface: ids, positions, how positions attend to each other
 So one encoder and one decoder serve both. `cache.py` has a third kind, for search.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Protocol
 
@@ -16,6 +16,7 @@ from heed.kernels.varlen import SequenceLengths, varlen_attention
 from heed.model.attention import Attend, explicit, fused
 from heed.model.dropout import Side, position_seeds, random_seeds
 from heed.model.masks import causal_mask, padding_mask
+from heed.model.neighbourhood import Neighbourhood
 
 
 class Sequences(Protocol):
@@ -37,8 +38,11 @@ class Sequences(Protocol):
     def sentence(self) -> Tensor:
         """The index of each position's sentence, in a shape that broadcasts to that of `ids`."""
 
-    def attend_self(self, layer: int, causal: bool, captured: list[Tensor] | None) -> Attend:
-        """Return how positions attend to each other in this layer; `causal`: to no later one (section 3.2.3)."""
+    def attend_self(self, layer: int, causal: bool, window: int, captured: list[Tensor] | None) -> Attend:
+        """Return how positions attend to each other in this layer; `causal`: to no later one (section 3.2.3).
+
+        A window other than 0 is the number of positions that each attends to (`neighbourhood.py`).
+        """
 
     def attend_to(self, encoded: "Encoded", captured: list[Tensor] | None) -> Attend:
         """Return how positions attend to those of the source sentences."""
@@ -55,6 +59,15 @@ class Encoded:
     mask_B11S: Tensor | None = None  # of padded sentences: the positions that may be attended to; None: all
     lengths_B: Tensor | None = None  # of packed sentences
     words: "SourceWords | None" = None  # for a decoder that follows the source word by word
+
+    def select(self, sentences_B: Tensor) -> "Encoded":
+        """Return the encoder output for these of the padded sentences, which are in order."""
+        if len(sentences_B) == len(self.keys_values[0][0]):
+            return self
+        keys_values = [(k_BHSK[sentences_B], v_BHSC[sentences_B]) for k_BHSK, v_BHSC in self.keys_values]
+        return replace(
+            self, keys_values=keys_values, mask_B11S=None if self.mask_B11S is None else self.mask_B11S[sentences_B]
+        )
 
 
 @dataclass(frozen=True)
@@ -99,10 +112,36 @@ class Padded:
         """may_attend_B11L, which is False for padding; None: there is no padding."""
         return padding_mask(self.ids, self.pad)
 
-    def attend_self(self, layer: int, causal: bool, captured: list[Tensor] | None) -> Attend:
+    def attend_self(self, layer: int, causal: bool, window: int, captured: list[Tensor] | None) -> Attend:
+        if captured is not None:
+            return explicit(self.self_mask(causal, window), captured)
+        if self._is_restricted(window):
+            return self._neighbourhood(causal, window).attend
+        return fused(self.self_mask(causal, window))
+
+    def self_mask(self, causal: bool, window: int) -> Tensor | None:
+        """Return which positions may attend to which, may_attend_B1LL or one that broadcasts to it; None: all."""
+        if self._is_restricted(window):
+            return self._neighbourhood(causal, window).mask
         # Padding follows the sentence, so the causal mask hides it from every real position.
-        mask = causal_mask(self.ids.size(1), self.ids.device) if causal else self.not_padding
-        return fused(mask) if captured is None else explicit(mask, captured)
+        return causal_mask(self.ids.size(1), self.ids.device) if causal else self.not_padding
+
+    def _is_restricted(self, window: int) -> bool:
+        return 0 < window < self.n_positions
+
+    def _neighbourhood(self, causal: bool, window: int) -> Neighbourhood:
+        if (causal, window) not in self._neighbourhoods:
+            length_B1 = self.ids.ne(self.pad).sum(1, keepdim=True)
+            self._neighbourhoods[causal, window] = (
+                Neighbourhood.preceding(self.position, window)
+                if causal
+                else Neighbourhood.centred(self.position, length_B1, window)
+            )
+        return self._neighbourhoods[causal, window]
+
+    @cached_property
+    def _neighbourhoods(self) -> dict[tuple[bool, int], Neighbourhood]:
+        return {}  # the same in every layer
 
     def attend_to(self, encoded: Encoded, captured: list[Tensor] | None) -> Attend:
         return fused(encoded.mask_B11S) if captured is None else explicit(encoded.mask_B11S, captured)
@@ -143,8 +182,23 @@ class Packed:
     def _own_lengths(self) -> dict[bool, SequenceLengths]:
         return {causal: SequenceLengths(self.lengths_B, self.lengths_B, causal) for causal in (False, True)}
 
-    def attend_self(self, layer: int, causal: bool, captured: list[Tensor] | None) -> Attend:
-        return partial(varlen_attention, lengths=self._own_lengths[causal])
+    def attend_self(self, layer: int, causal: bool, window: int, captured: list[Tensor] | None) -> Attend:
+        if not 0 < window < self.n_positions:
+            return partial(varlen_attention, lengths=self._own_lengths[causal])
+        if (causal, window) not in self._neighbourhoods:
+            offset_N = torch.arange(len(self.ids), device=self.ids.device) - self.position
+            length_N = self.lengths_B.repeat_interleave(self.lengths_B)
+            self._neighbourhoods[causal, window] = (
+                Neighbourhood.preceding(self.position, window, offset_N)
+                if causal
+                else Neighbourhood.centred(self.position, length_N, window, offset_N)
+            )
+        neighbourhood = self._neighbourhoods[causal, window]
+        return lambda q_HNK, k_HNK, v_HNC: neighbourhood.attend(q_HNK[None], k_HNK[None], v_HNC[None]).squeeze(0)
+
+    @cached_property
+    def _neighbourhoods(self) -> dict[tuple[bool, int], Neighbourhood]:
+        return {}  # the same in every layer
 
     def attend_to(self, encoded: Encoded, captured: list[Tensor] | None) -> Attend:
         assert encoded.lengths_B is not None  # the source is packed, too

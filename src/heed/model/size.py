@@ -23,7 +23,9 @@ def count_parameters(config: ModelConfig, vocabulary: Vocabulary) -> int:
 
 def kept_floats(config: ModelConfig, length: int) -> int:
     """Return how many floats are kept for the backward pass per source and target position, at this length."""
-    from heed.kernels.varlen import MAX_POSITIONS, MAX_VECTOR_WIDTH  # needs torch, unlike the number of parameters
+    # These need torch, unlike the number of parameters.
+    from heed.kernels.varlen import MAX_POSITIONS, MAX_VECTOR_WIDTH
+    from heed.model.neighbourhood import MIN_BLOCK
 
     d, a, c = config.d_model, config.h * config.key_size, config.h * config.value_size
     mask = d // 4 if config.dropout else 0  # one byte per element
@@ -32,9 +34,16 @@ def kept_floats(config: ModelConfig, length: int) -> int:
     weights = config.h * -(-length // MAX_VECTOR_WIDTH) * MAX_VECTOR_WIDTH if length <= MAX_POSITIONS else 0
     attention = 2 * a + 2 * c + weights + residual  # queries, keys, values, context
     feed_forward = config.d_ff + residual
-    encoder = config.encoder_layers * (attention + feed_forward)
-    decoder = config.decoder_layers * (2 * attention + feed_forward)
-    return encoder + decoder + 2 * (2 * d + mask)
+    own_attention, window_masks = attention, 0
+    if 0 < (r := config.attention_window) < length:
+        # A block of queries has its own copy of the keys and values that it attends to. All layers share a mask.
+        block = max(r, MIN_BLOCK)
+        attended = min(block + 2 * r, length)  # keys of a block of packed sentences
+        own_attention = a + c + residual + (a + c) * attended // block
+        window_masks = 2 * attended
+    encoder = config.encoder_layers * (own_attention + feed_forward)
+    decoder = config.decoder_layers * (own_attention + attention + feed_forward)
+    return encoder + decoder + 2 * (2 * d + mask) + window_masks
 
 
 def update_operations(
@@ -50,11 +59,15 @@ def update_operations(
     feed_forward = 2 * d * config.d_ff
     attend = keys + values  # from one position to another
     n_source, n_target = int(sources.sum()), int(targets.sum())
-    encoder = n_source * (project + feed_forward) + int((sources**2).sum()) * attend
+    r = config.attention_window or max((*sources.tolist(), *targets.tolist()), default=1)
+    source_window, target_window = np.minimum(sources, r), np.minimum(targets, r)
+    in_source = sources * source_window  # pairs of positions of which one attends to the other
+    in_target = target_window * (target_window + 1) // 2 + (targets - target_window) * target_window
+    encoder = n_source * (project + feed_forward) + int(in_source.sum()) * attend
     decoder = (
         n_target * (2 * project - d * (keys + values) + feed_forward)
         + n_source * d * (keys + values)  # the encoder's output as keys and values
-        + int((targets * (targets + 1) // 2 + sources * targets).sum()) * attend
+        + int((in_target + sources * targets).sum()) * attend
     )
     products = config.encoder_layers * encoder + config.decoder_layers * decoder + n_target * d * vocabulary.size
     return 3 * 2 * products

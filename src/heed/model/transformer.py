@@ -89,7 +89,7 @@ class Transformer(SequenceModel):
         x = self.dropout(x, seeds)
         weights = None if captured is None else captured.encoder
         for number, layer in enumerate(self.encoder):
-            attend = src.attend_self(number, causal=False, captured=weights)
+            attend = src.attend_self(number, False, self.config.attention_window, weights)
             x = layer(x, attend, layer_seeds(seeds, 1 + number))
         return self._encoded(src, self.encoder_norm(x))
 
@@ -112,7 +112,7 @@ class Transformer(SequenceModel):
         weights, cross_weights = (None, None) if captured is None else (captured.decoder, captured.cross)
         attend_encoder = tgt.attend_to(encoded, cross_weights)
         for number, layer in enumerate(self.decoder):
-            attend = tgt.attend_self(number, causal=True, captured=weights)
+            attend = tgt.attend_self(number, True, self.config.attention_window, weights)
             x = layer(x, attend, encoded.keys_values[number], attend_encoder, layer_seeds(seeds, 1 + number))
         hidden: Tensor = self.decoder_norm(x)
         return hidden
@@ -126,6 +126,13 @@ class Transformer(SequenceModel):
         """Return logits_BTV of a whole batch. `tgt_in` is the target shifted right, beginning with the start token."""
         hidden_BTD = self.decode(self._padded(tgt_in_BT), self.encode(self._padded(src_BS), captured), captured)
         return self.embedding.logits(hidden_BTD)
+
+    has_cross_attention = True
+
+    def cross_attention(self, src_BS: Tensor, tgt_in_BT: Tensor) -> list[Tensor]:
+        captured = AttentionWeights()
+        self(src_BS, tgt_in_BT, captured)
+        return captured.cross
 
     def hidden(self, src_BS: Tensor, tgt_in_BT: Tensor, real_BT: Tensor, seed_B: Tensor | None = None) -> Tensor:
         """Return hidden_ND of the real target positions; sentences are packed where the C kernel allows it."""
@@ -141,7 +148,7 @@ class Transformer(SequenceModel):
         return Padded(ids_BL, self.vocabulary.pad)
 
     def start(self, src_BS: Tensor) -> DecoderState:
-        return DecoderState.begin(self.encode(self._padded(src_BS)))
+        return DecoderState.begin(self.encode(self._padded(src_BS)), self.config.attention_window)
 
     def step(self, ids_BW: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         state = state.extended(ids_BW.size(1))

@@ -36,6 +36,10 @@ _CONFIG: dict[str, Any] = {
     "positions": ("sinusoidal", "learned"),
     "max_length": ...,
     "kind": ("transformer",),
+    "cell": ...,  # of other kinds of models
+    "kernel_width": ...,
+    "dilated": ...,
+    "attention_window": (0,),
 }
 
 

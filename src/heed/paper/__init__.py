@@ -1,1 +1,1 @@
-"""The paper's tables: the published rows as data, and what heed measures beside them. Never torch."""
+"""The paper's experiments: the published rows as data, and what heed measures beside them."""

@@ -1,7 +1,8 @@
 """Table 4: constituency parsing, labelled F1 on section 23 of the Wall Street Journal treebank."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from heed.paper.report import Part, Table
 from heed.parsing.evalb import count_always, count_as_evalb, pair_up, read_sentences, totals
 from heed.parsing.parameters import Parameters
 
@@ -33,10 +34,9 @@ ROWS = (
 )
 
 COMPARABLE = (
-    "The published numbers are for section 23 of the Wall Street Journal, all",
-    "sentences, after training on about 40,000 of its trees. A number may stand",
-    "beside them only for the same test trees. Other text, another size of treebank",
-    "and another set of labels each change F1 by more than the parsers above differ.",
+    "The published numbers are for section 23 of the Wall Street Journal, all sentences, after training on about "
+    "40,000 of its trees. A number may stand beside them only for the same test trees. Other text, another size of "
+    "treebank and another set of labels each change F1 by more than the parsers above differ."
 )
 
 
@@ -72,28 +72,24 @@ def measure(gold: str, parsed: str) -> Ours:
     )
 
 
-def table(ours: Ours | None) -> list[str]:
-    """Return the table as lines; * marks the paper's own rows."""
-    lines = ["Table 4: labelled F1 on WSJ section 23", ""]
-    lines += [f"{'':2}{'parser':<34}{'training':<28}{'F1':>6}"]
-    lines += [f"{'* ' if row.is_papers_own else '  '}{row.parser:<34}{row.training:<28}{row.f1:>6.1f}" for row in ROWS]
+def part(ours: Ours | None) -> Part:
+    """Return the table, with our row if there is one; * marks the paper's own rows."""
+    published = Table(
+        ("parser", "training", "F1"),
+        tuple((f"{row.parser}{' *' * row.is_papers_own}", row.training, f"{row.f1:.1f}") for row in ROWS),
+        "Labelled F1 on WSJ section 23, all sentences (* the paper's own)",
+    )
+    tables = [published]
     if ours is not None:
-        lines += ["", f"  heed, on {ours.gold} ({ours.sentences:,} sentences)"]
-        lines += [f"  {'':34}{'':<18}{'all':>8}{'<= 40':>8}"]
-        for name, whole, short in (
-            ("every sentence counted", ours.every_sentence, ours.short),
-            ("raw EVALB", ours.evalb, ours.short_evalb),
-        ):
-            lines.append(f"  {'':34}{name:<22}{whole:>4.1f}{short:>8.1f}".rstrip())
-    return [*lines, "", *COMPARABLE]
-
-
-def plain(ours: Ours | None) -> dict[str, Any]:
-    """Return the table for JSON."""
-    return {
-        "table": 4,
+        rows = (
+            ("every sentence counted", f"{ours.every_sentence:.1f}", f"{ours.short:.1f}"),
+            ("raw EVALB", f"{ours.evalb:.1f}", f"{ours.short_evalb:.1f}"),
+        )
+        title = f"heed, on {ours.gold} ({ours.sentences:,} sentences)"
+        tables.append(Table(("labelled F1", "all", f"<= {_CUTOFF} words"), rows, title))
+    values = {
         "metric": "labelled F1, WSJ section 23",
         "published": [row._asdict() for row in ROWS],
         "ours": None if ours is None else ours._asdict(),
-        "comparable": " ".join(COMPARABLE),
     }
+    return Part("table4", "Table 4: constituency parsing", tuple(tables), (COMPARABLE,), values=values)

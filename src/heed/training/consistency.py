@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from heed.model.dropout import hash_unit, position_seeds, second_seeds
+from heed.model.products import Bfloat16Factor, Factor, in_bfloat16
 from heed.training.loss import LOGIT_ROWS, Loss
 from heed.vocabulary import Vocabulary
 
@@ -44,7 +45,7 @@ def consistent_loss(
 ) -> Loss:
     """Return the summed loss of two views, given their hidden states; the likelihood is that of the first."""
     views = (x_ND.to(weight_VD.dtype) for x_ND in (hidden_ND, other_ND))
-    return Loss(*_ConsistentLoss.apply(*views, weight_VD, gold_N, epsilon, consistency))  # type: ignore[no-untyped-call]
+    return Loss(*_ConsistentLoss.apply(*views, weight_VD, gold_N, epsilon, consistency, in_bfloat16()))  # type: ignore[no-untyped-call]
 
 
 class _ConsistentLoss(torch.autograd.Function):
@@ -57,7 +58,9 @@ class _ConsistentLoss(torch.autograd.Function):
         gold_N: Tensor,
         epsilon: float,
         consistency: float,
+        by_kernel: bool,
     ) -> tuple[Tensor, Tensor]:
+        products = Bfloat16Factor(weight_VD) if by_kernel else Factor(weight_VD)
         rest = epsilon / (weight_VD.size(0) - 1)  # the probability of each token but the gold one
         grads_ND, grad_weight_VD = [torch.empty_like(hidden_ND) for _ in range(2)], torch.zeros_like(weight_VD)
         total, unsmoothed = weight_VD.new_zeros(()), weight_VD.new_zeros(())
@@ -65,7 +68,8 @@ class _ConsistentLoss(torch.autograd.Function):
             rows = slice(begin, begin + LOGIT_ROWS)
             gold_n1 = gold_N[rows].unsqueeze(1)
             views = [x_ND[rows] for x_ND in (hidden_ND, other_ND)]
-            logprobs = [torch.log_softmax(x_nD @ weight_VD.T, -1) for x_nD in views]
+            logits = [products.logits(x_nD, x_nD.new_empty(len(x_nD), len(weight_VD))) for x_nD in views]
+            logprobs = [torch.log_softmax(logits_nV, -1) for logits_nV in logits]
             for logprob_nV in logprobs:
                 gold = logprob_nV.gather(1, gold_n1).sum()
                 total -= ((1 - epsilon - rest) * gold + rest * logprob_nV.sum()) / 2
@@ -84,8 +88,8 @@ class _ConsistentLoss(torch.autograd.Function):
                 grad_nV.sub_(rest)
                 grad_nV.scatter_add_(1, gold_n1, torch.full_like(grad_nV[:, :1], rest - (1 - epsilon)))
                 grad_nV.div_(2)
-                torch.mm(grad_nV, weight_VD, out=grad_ND[rows])
-                grad_weight_VD.addmm_(grad_nV.T, x_nD)
+                products.grad_hidden(grad_nV, grad_ND[rows])
+                products.add_grad_weight(grad_nV, x_nD, grad_weight_VD)
         ctx.save_for_backward(*grads_ND, grad_weight_VD)
         ctx.mark_non_differentiable(unsmoothed)
         return total, unsmoothed
@@ -93,4 +97,4 @@ class _ConsistentLoss(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_total: Tensor, grad_unsmoothed: Tensor) -> tuple[Tensor | None, ...]:
-        return (*(grad * grad_total for grad in ctx.saved_tensors), None, None, None)
+        return (*(grad * grad_total for grad in ctx.saved_tensors), None, None, None, None)

@@ -38,7 +38,7 @@ from heed.training.collapse import collapse_advice
 from heed.training.learner import Learner
 from heed.training.log import Log, NullStream, lines_of
 from heed.training.memory import peak_memory, plan_memory
-from heed.training.precision import check_precision
+from heed.training.precision import check_precision, faster_precision
 from heed.training.progress import Progress
 from heed.training.replicas import n_lanes
 from heed.training.step import StepResult, train_step
@@ -82,6 +82,8 @@ def train(config: Config, out: str | Path, *, on_step: OnStep | None = None, qui
         say = _log(None, config, workers, quiet).say
         with workers.failing_together():  # machines may differ
             check_precision(config.train.precision, workers.device, say)
+        if advice := faster_precision(config.train.precision, workers.device):
+            say(advice)
         if config.train.tensorboard:
             check_tensorboard()
         # Each lane sums its own gradient, so a bit-exact resume needs the same number of lanes: record it.

@@ -8,9 +8,9 @@ import torch
 
 from heed.config import Config
 from heed.errors import ConfigError
-from heed.kernels.varlen import MAX_POSITIONS
 from heed.model.build import model_class
 from heed.training.loss import LOGIT_ROWS
+from heed.training.precision import has_own_products
 from heed.training.workers import Workers
 from heed.vocabulary import Vocabulary
 from heed.wording import gigabytes
@@ -18,6 +18,7 @@ from heed.wording import gigabytes
 # Measured against `kept_floats` (bench/results/2026-11-16-memory.md).
 _ACTIVATION_FACTOR = 1.35  # activations, their gradients in the backward pass, and fragmentation
 _LIBRARY_BYTES = 40 << 20  # buffers of the libraries
+LONG_SENTENCE = 64  # tokens: the attention weights that are kept grow with the length, and few sentences are longer
 _MAX_FREE_SHARE = 0.9  # of the free memory may be used
 
 
@@ -43,15 +44,16 @@ def _bytes_of_weights(config: Config, n_parameters: int) -> int:
     return (3 + max(1, config.train.lanes)) * 4 * n_parameters
 
 
-def predicted_peak(config: Config, n_parameters: int, vocabulary: Vocabulary, processes: int, at_start: int) -> int:
+def predicted_peak(
+    config: Config, n_parameters: int, vocabulary: Vocabulary, processes: int, at_start: int, width: int = 4
+) -> int:
     """Predict the peak memory of this process in bytes.
 
-    `at_start` is what it uses now, with weights but neither gradients nor moments.
+    `at_start` is what it uses now, with weights but neither gradients nor moments. `width` is that of an activation.
     """
     logits = vocabulary.size * min(LOGIT_ROWS, _positions(config, processes))
     share = n_parameters // processes if config.train.sharded else n_parameters
-    width = 4 if config.train.precision == "float32" else 2
-    kept = width * model_class(config.model).kept_floats(config.model, MAX_POSITIONS) * _positions(config, processes)
+    kept = width * model_class(config.model).kept_floats(config.model, LONG_SENTENCE) * _positions(config, processes)
     views, logit_buffers = (2, 8) if config.train.consistency else (1, 3)
     to_come = _bytes_of_weights(config, share) - 4 * share  # the weights are already allocated
     activations = int(_ACTIVATION_FACTOR * views * kept)
@@ -59,12 +61,19 @@ def predicted_peak(config: Config, n_parameters: int, vocabulary: Vocabulary, pr
 
 
 def fit_micro_batches(
-    config: Config, n_parameters: int, vocabulary: Vocabulary, processes: int, at_start: int, free: int
+    config: Config,
+    n_parameters: int,
+    vocabulary: Vocabulary,
+    processes: int,
+    at_start: int,
+    width: int = 4,
+    *,
+    free: int,
 ) -> Config:
     """Return the config, with smaller micro-batches if its own would not fit into the free memory."""
     smallest = config.model.max_length + 1
     while (
-        predicted_peak(config, n_parameters, vocabulary, processes, at_start) - at_start > _MAX_FREE_SHARE * free
+        predicted_peak(config, n_parameters, vocabulary, processes, at_start, width) - at_start > _MAX_FREE_SHARE * free
         and _positions(config, processes) > smallest
     ):
         halved = max(smallest, _positions(config, processes) // 2)
@@ -88,8 +97,11 @@ def plan_memory(config: Config, n_parameters: int, vocabulary: Vocabulary, worke
     """
     now, free = used_memory(workers.device), free_memory(workers.device)
     free_here = sys.maxsize if free is None else free // workers.n_here
-    sizes = n_parameters, vocabulary, workers.size, now
-    fitted = fit_micro_batches(config, *sizes, free_here)
+    # heed's own products in bfloat16 leave activations in 32 bits; PyTorch's do not.
+    precision = config.train.precision
+    width = 4 if precision == "float32" or has_own_products(precision, workers.device) else 2
+    sizes = n_parameters, vocabulary, workers.size, now, width
+    fitted = fit_micro_batches(config, *sizes, free=free_here)
     smallest = min(workers.gather(fitted.train.micro_batch_tokens))
     config = replace(config, train=replace(config.train, micro_batch_tokens=smallest))
     return MemoryPlan(config, predicted_peak(config, *sizes), free)

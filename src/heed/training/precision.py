@@ -2,17 +2,20 @@
 
 import functools
 import os
+import platform
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 
 import torch
 
-from heed.errors import ConfigError
+from heed.durable import read_json, write_json
+from heed.errors import ConfigError, HeedError
 from heed.kernels import bf16
+from heed.kernels.library import library_path
 from heed.model.products import Bfloat16Products
 
 _DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -46,6 +49,13 @@ def check_precision(precision: str, device: torch.device, say: Callable[[str], N
         reason = "this GPU has no bfloat16 instructions; use float16"
     if reason is not None:
         raise ConfigError(f'train.precision = "{precision}" does not suit this device ({device}): {reason}')
+
+
+def faster_precision(precision: str, device: torch.device) -> str:
+    """Return advice if this device multiplies faster in another precision; "" if not."""
+    if precision == "float32" and device.type == "cpu" and bf16.available():
+        return "this CPU trains faster with --set train.precision=bfloat16"
+    return ""
 
 
 def products_in(precision: str, device: torch.device, compiled: bool = False) -> AbstractContextManager[object]:
@@ -87,7 +97,23 @@ def bfloat16_fault(environment: Mapping[str, str], own: bool = False) -> str | N
 
 @functools.cache
 def _own_products_work() -> bool:
-    return bf16.available() and bfloat16_fault(os.environ, own=True) is None
+    """Return whether the kernels multiply right on this machine. The answer is kept beside them, for later runs."""
+    if not bf16.available():
+        return False
+    found = library_path()
+    note = None if found is None else found.with_suffix(".bf16.json")
+    if note is not None:
+        try:
+            kept = read_json(note)
+            if kept["machine"] == platform.node():  # machines may share a home folder
+                return bool(kept["works"])
+        except (HeedError, KeyError):
+            pass  # not tried yet, or damaged
+    works = bfloat16_fault(os.environ, own=True) is None
+    if note is not None:
+        with suppress(OSError):  # a cache that cannot be written: try again next time
+            write_json(note, {"machine": platform.node(), "works": works})
+    return works
 
 
 @functools.cache

@@ -106,8 +106,13 @@ def _initial_run(config: Config) -> RunFolder | None:
         return None
     run = RunFolder.open(find_model(config.train.init_from))
     there, here = asdict(run.config.model), asdict(config.model)
-    differences = [f"model.{key} is {there[key]} there and {here[key]} here" for key in here if here[key] != there[key]]
-    differences = [one for one in differences if not one.startswith("model.dropout ")]
+    learned = config.model.positions == "learned" or config.model.kind == "convolutional"
+    no_weights = {"dropout", "attention_window"} | (set() if learned else {"max_length"})
+    differences = [
+        f"model.{key} is {there[key]} there and {here[key]} here"
+        for key in here
+        if here[key] != there[key] and key not in no_weights
+    ]
     if config.text.tokenizer and Tokenizer.load(Path(config.text.tokenizer)).model != run.tokenizer.model:
         differences.append(f"text.tokenizer = {config.text.tokenizer!r} is another vocabulary; leave it out")
     if differences:

@@ -1,8 +1,8 @@
 """`heed paper table4`: constituency parsing."""
 
 import argparse
-import json
 
+from heed.cli.experiments import add_output_options, show
 from heed.cli.usage import Parser
 
 HELP = "constituency parsing: labelled F1"
@@ -19,15 +19,14 @@ def configure(parser: Parser) -> None:
     group = parser.add_argument_group("our row")
     group.add_argument("--gold", metavar="FILE", help="trees to compare with")
     group.add_argument("--parsed", metavar="FILE", help="trees that a parser made of the same sentences")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_output_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     from heed.errors import ConfigError
-    from heed.paper.table4 import measure, plain, table
+    from heed.paper.table4 import measure, part
 
     if (args.gold is None) != (args.parsed is None):
         raise ConfigError("--gold and --parsed belong together; give both, or none")
     ours = None if args.gold is None else measure(args.gold, args.parsed)
-    print(json.dumps(plain(ours), ensure_ascii=False) if args.json else "\n".join(table(ours)))
-    return 0
+    return show(part(ours), args)
