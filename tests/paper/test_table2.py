@@ -14,8 +14,9 @@ from heed.errors import ConfigError
 from heed.model.build import model_class
 from heed.paper import table2
 from heed.paper.report import lines
-from heed.paper.rows import RowResult
+from heed.paper.rows import RowResult, operations
 from heed.training.schedule import learning_rate
+from heed.vocabulary import Vocabulary
 from tests.paper.conftest import Texts
 
 
@@ -132,6 +133,29 @@ def test_tuning_lists_every_trial(
     best = min((one for one in tried if one["name"].startswith("gru")), key=lambda one: one["perplexity"])
     config = json.loads((tmp_path / "out" / "table2-tiny" / "gru-flops" / "config.json").read_text())
     assert config["model"]["dropout"] == float(best["name"].rpartition("dropout")[2])
+
+
+def test_the_plan_says_what_a_table_costs(made_small: None, capsys: pytest.CaptureFixture[str]) -> None:
+    seconds = {"transformer": 1e-6, "gru": 2e-6}
+    part = table2.plan_part(["transformer", "gru"], "tiny", 100, seconds)
+    (transformer, gru), config = part.values["rows"], table2.row_config("gru", "tiny", 100, DataConfig())
+    # The same operations at half the speed: half of the updates fit into the time.
+    assert transformer["steps"] == transformer["steps in equal time"] == "100"
+    assert int(gru["steps in equal time"]) == pytest.approx(int(gru["steps"]) / 2, abs=1)
+    assert gru["M"] == f"{model_class(config.model).count_parameters(config.model, Vocabulary(400)) / 1e6:.1f}"
+    budget = 100 * operations(table2.row_config("transformer", "tiny", 100, DataConfig())) * 1e-6 / 3600
+    assert part.values["hours"] == pytest.approx(budget + 2 * budget + budget, rel=0.05)
+    assert (
+        max(
+            map(
+                len,
+                lines(table2.plan_part(list(table2.BASELINES), "small", 10**6, dict.fromkeys(table2.BASELINES, 1e-9))),
+            )
+        )
+        <= 80
+    )
+    assert main(["paper", "table2", "--dry-run", "--rows", "gru", "--steps", "100", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["name"] == "table2-plan"
 
 
 def test_without_text_the_published_rows_are_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -223,13 +223,14 @@ def plan_part(rows: Sequence[str], scale: str, steps: int, seconds_per_operation
         by_flops, by_minutes = steps_for(budget, costs[row]), steps_for(60 * minutes, seconds)
         total += (by_flops + (by_minutes if row != REFERENCE else 0)) * seconds / 3600
         millions = _parameters(configs[row]) / 1e6
-        found = (row, configs[row].preset, f"{millions:.1f}", f"{costs[row]:.1e}", f"{by_flops:,}", f"{by_minutes:,}")
-        table.append((*found, f"{by_flops * seconds / 60:,.0f}"))
-    columns = ("row", "preset", "M", "FLOPs/step", "steps: FLOPs", "steps: minutes", "min: FLOPs")
+        found = (row, f"{millions:.1f}", _flops(costs[row]), f"{by_flops:,}")
+        table.append((*found, f"{by_flops * seconds / 60:,.0f}", f"{by_minutes:,}"))
+    columns = ("row", "M", "FLOPs/step", "steps", "its minutes", "steps in equal time")
     notes = (
         rule(scale, steps),
         f"All rows: about {total:.1f} hours on this machine, from operations counted for sentences of 25 pieces and "
-        "the speed of a few updates just now; --tune adds half as much again for each trial of a row.",
+        "the speed of a few updates just now; --tune adds "
+        f"{len(TRIAL_PEAKS) * len(TRIAL_DROPOUTS)} trials for each row, a quarter as long.",
     )
     values = {"rows": [dict(zip(columns, row, strict=True)) for row in table], "hours": total}
     return Part("table2-plan", "Table 2: the plan", (Table(columns, tuple(table)),), notes, values=values)
