@@ -2,11 +2,11 @@
 
 import argparse
 
-from heed.cli.experiments import table1, table4
+from heed.cli.experiments import table1, table4, window
 from heed.cli.usage import Parser
 
 HELP = "run an experiment of the paper, with its numbers beside ours"
-EXPERIMENTS = {"table1": table1, "table4": table4}
+EXPERIMENTS = {"table1": table1, "table4": table4, "window": window}
 
 
 def configure(parser: Parser) -> None:
