@@ -16,12 +16,14 @@ from heed.cli.experiments import (
     table2,
     table3,
     table4,
+    window,
 )
 from heed.cli.usage import Parser
 
 HELP = "run an experiment of the paper, with its numbers beside ours"
 EXPERIMENTS = {
     "table1": table1,
+    "window": window,
     "table2": table2,
     "table3": table3,
     "table4": table4,

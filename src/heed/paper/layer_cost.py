@@ -1,11 +1,11 @@
 """What a layer costs for n positions of width d: operations and bytes counted as it runs, and seconds."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode, sdpa_flop_count
 
 from heed.paper.layer_types import Layer
@@ -36,7 +36,12 @@ def operations(layer: Layer, n: int, d: int) -> int:
 
 def kept_bytes(layer: Layer, n: int, d: int) -> int:
     """Return the bytes that a forward pass keeps for the backward pass, without the layer's weights."""
-    weights = {one.untyped_storage().data_ptr() for one in layer.parameters()}
+    return kept_by(layer, lambda: layer(given(n, d)))
+
+
+def kept_by(module: nn.Module, run: Callable[[], object]) -> int:
+    """Return the bytes that a run keeps for its backward pass, without the weights of the module."""
+    weights = {one.untyped_storage().data_ptr() for one in module.parameters()}
     kept: dict[int, torch.UntypedStorage] = {}
 
     def keep(tensor: Tensor) -> Tensor:
@@ -46,7 +51,7 @@ def kept_bytes(layer: Layer, n: int, d: int) -> int:
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        layer(given(n, d))
+        run()
     return sum(storage.nbytes() for storage in kept.values())
 
 
