@@ -4,6 +4,8 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,6 +67,32 @@ def test_a_killed_row_resumes_from_its_newest_checkpoint(texts: Texts, tmp_path:
     told: list[RowProgress] = []
     (found,) = train_rows(plans(texts)[:1], tmp_path, told.append)
     assert [one.step for one in told] == [5, 6] and found.steps == 6
+
+
+KILLED = """
+import json, os, signal, sys
+from pathlib import Path
+from heed.paper.rows import RowPlan, train_rows
+from heed.settings import config_from_dict
+
+def kill(progress):
+    if (progress.name, progress.step) == ("wide", 5):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+rows = [RowPlan(name, config_from_dict(config, name)) for name, config in json.loads(sys.argv[2]).items()]
+train_rows(rows, Path(sys.argv[1]), kill)
+"""
+
+
+def test_a_process_killed_in_the_second_row(texts: Texts, tmp_path: Path) -> None:
+    uninterrupted = train_rows(plans(texts), tmp_path / "other")
+    configs = json.dumps({row.name: row.config.to_dict() for row in plans(texts)})
+    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "rows"), configs], capture_output=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    told: list[RowProgress] = []
+    found = train_rows(plans(texts), tmp_path / "rows", told.append)
+    assert [(one.name, one.step) for one in told] == [("wide", 5), ("wide", 6)]
+    assert [(one.perplexity, one.bleu) for one in found] == [(one.perplexity, one.bleu) for one in uninterrupted]
 
 
 def test_other_settings_in_the_same_folder_are_refused(texts: Texts, tmp_path: Path) -> None:

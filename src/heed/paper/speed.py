@@ -13,7 +13,7 @@ from heed.training.workers import all_workers
 from heed.vocabulary import Vocabulary
 
 _LENGTH = 25  # tokens of a sentence
-_MOST_TOKENS = 2_048  # of the update that is timed
+_MOST_TOKENS = 1_024  # of the update that is timed
 _SECONDS = 2.0  # of timing
 
 
