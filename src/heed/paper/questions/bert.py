@@ -20,9 +20,7 @@ def answer(asked: Asked) -> Part:
     full, causal = torch.ones(n, n), causal_mask(n)[0, 0].float()
     masks = Table(
         ("may attend to", *(word[:4] for word in _WORDS), " ", *(word[:4] for word in _WORDS)),
-        tuple(
-            (word, *marks(full[i].tolist()), " ", *marks(causal[i].tolist())) for i, word in enumerate(_WORDS)
-        ),
+        tuple((word, *marks(full[i].tolist()), " ", *marks(causal[i].tolist())) for i, word in enumerate(_WORDS)),
         "Left: the encoder (BERT). Right: the decoder (GPT)",
     )
     family = Table(

@@ -16,7 +16,9 @@ _P = 0.1
 def answer(asked: Asked) -> Part:
     """Drop elements of the sentence's vectors as training does, and look at what is left."""
     x_SD = torch.from_numpy(asked.computed["encoder.x"])
-    seeds = position_seeds(pair_seeds(1, 1, torch.zeros(len(x_SD), dtype=torch.int64)), torch.arange(len(x_SD)), "source")
+    seeds = position_seeds(
+        pair_seeds(1, 1, torch.zeros(len(x_SD), dtype=torch.int64)), torch.arange(len(x_SD)), "source"
+    )
     y_SD = Dropout(_P).train()(x_SD, seeds)
     zero_SD = y_SD.eq(0)
     kept = ~zero_SD & x_SD.ne(0)
@@ -57,7 +59,9 @@ def _places(asked: Asked) -> dict[str, int]:
     return {
         "embedding + position": 2,
         **{
-            f"output of a sub-layer, {name}": sum(isinstance(one, Dropout) for layer in stack for one in layer.modules())
+            f"output of a sub-layer, {name}": sum(
+                isinstance(one, Dropout) for layer in stack for one in layer.modules()
+            )
             for name, stack in layers.items()
         },
     }

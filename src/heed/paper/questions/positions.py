@@ -20,9 +20,7 @@ def answer(asked: Asked) -> Part:
     """Print a few, and hold PE(pos + k) against a matrix times PE(pos)."""
     table_LD = sinusoids(_POSITIONS + max(_SHIFTS), _WIDTH).double()
     columns = ("pos", "sin, 2π", "cos, 2π", "sin, dim 100", "cos, dim 100", "sin, dim 400")
-    rows = tuple(
-        (str(pos), *(f"{table_LD[pos, dim].item():+.3f}" for dim in (0, 1, 100, 101, 400))) for pos in _SHOWN
-    )
+    rows = tuple((str(pos), *(f"{table_LD[pos, dim].item():+.3f}" for dim in (0, 1, 100, 101, 400))) for pos in _SHOWN)
     errors = {
         k: (table_LD[:_POSITIONS] @ shift_matrix(k, _WIDTH).T - table_LD[k : k + _POSITIONS]).abs().max().item()
         for k in _SHIFTS

@@ -79,7 +79,9 @@ def answer(asked: Asked) -> Part:
             Table(("heads", "held-out loss", "translated right"), tuple(_rows(by_heads, found, "h")), "d_model 64"),
             Table(
                 ("pairs", "d_model", "held-out loss", "translated right"),
-                tuple((str(cell.pairs), *row) for cell, row in zip(by_text, _rows(by_text, found, "d_model"), strict=True)),
+                tuple(
+                    (str(cell.pairs), *row) for cell, row in zip(by_text, _rows(by_text, found, "d_model"), strict=True)
+                ),
                 "4 heads",
             ),
         ),
