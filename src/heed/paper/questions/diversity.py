@@ -1,5 +1,7 @@
 """A penalty on heads whose outputs are alike, tried in tiny trainings (after Li et al., 2018)."""
 
+from collections.abc import Callable, Sequence
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -19,20 +21,10 @@ def answer(asked: Asked) -> Part:
     rows, values = [], []
     for weight in _WEIGHTS:
         runs = [train(seed=seed, penalty=_penalty(weight) if weight else None) for seed in _SEEDS]
-        found = {
-            "weight": weight,
-            "similarity": [_similarity_of(run) for run in runs],
-            "held_out_loss": [run.held_out_loss for run in runs],
-            "right": [run.right for run in runs],
-        }
-        values.append(found)
-        rows.append(
-            (
-                f"{weight:g}",
-                *(_both(found[name], shown) for name, shown in (("similarity", ".2f"), ("held_out_loss", ".2f"))),
-                _both(found["right"], ".0%"),
-            )
-        )
+        alike, losses = [_similarity_of(run) for run in runs], [run.held_out_loss for run in runs]
+        right = [run.right for run in runs]
+        values.append({"weight": weight, "similarity": alike, "held_out_loss": losses, "right": right})
+        rows.append((f"{weight:g}", _both(alike, ".2f"), _both(losses, ".2f"), _both(right, ".0%")))
     columns = ("weight", "cosine of two heads", "held-out loss", "translated right")
     return Part(
         "question-diversity",
@@ -56,7 +48,7 @@ def similarity(context_BHLC: Tensor) -> Tensor:
     return ((cosine_BLHH**2).sum((-1, -2)) - h).mean() / (h * (h - 1))
 
 
-def _penalty(weight: float):  # type: ignore[no-untyped-def]
+def _penalty(weight: float) -> Callable[[list[Tensor]], Tensor]:
     return lambda contexts: weight * torch.stack([similarity(one) for one in contexts]).mean()
 
 
@@ -75,5 +67,5 @@ def _similarity_of(run: Trained) -> float:
     return float(torch.stack([similarity(one) for one in contexts]).mean().sqrt())
 
 
-def _both(found: object, shown: str) -> str:
-    return " and ".join(f"{value:{shown}}" for value in found)  # type: ignore[attr-defined]
+def _both(found: Sequence[float], shown: str) -> str:
+    return " and ".join(f"{value:{shown}}" for value in found)

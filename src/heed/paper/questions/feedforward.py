@@ -1,5 +1,6 @@
 """The feed-forward layer: position by position, two thirds of a layer's weights, and what is lost without it."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -82,7 +83,7 @@ def _keeping(asked: Asked, n: int) -> float:
     return asked.log_probability(changed)
 
 
-def _times(keep_F: Tensor):  # type: ignore[no-untyped-def]
+def _times(keep_F: Tensor) -> Callable[[nn.Module, tuple[Any, ...]], tuple[Any, ...]]:
     return lambda module, given: (given[0] * keep_F, *given[1:])
 
 

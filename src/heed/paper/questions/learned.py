@@ -1,5 +1,6 @@
 """Learned positions and sinusoids: the same function with the same table, and tiny trainings of both."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -8,7 +9,7 @@ from heed.data.batch import batch_of_ids
 from heed.inside.walk import private_copy
 from heed.model.positions import LearnedPositions
 from heed.paper.questions.asked import Asked, output_zero
-from heed.paper.questions.tiny import SHAPE, train
+from heed.paper.questions.tiny import SHAPE, Trained, train
 from heed.paper.report import Part, Table
 
 QUESTION = "Can learned positions match the sinusoids?"
@@ -18,7 +19,7 @@ _SEEDS = (1, 2)
 def answer(asked: Asked) -> Part:
     """Copy a model's positions into a learned table, then train with each kind and with none."""
     difference = _as_learned(asked)
-    kinds = {
+    kinds: dict[str, Callable[[int], Trained]] = {
         "sinusoidal": lambda seed: train(seed=seed),
         "learned": lambda seed: train(replace(SHAPE, positions="learned"), seed=seed),
         "none": lambda seed: train(seed=seed, prepare=_no_positions),

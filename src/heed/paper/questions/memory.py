@@ -51,5 +51,6 @@ def _vector(*words: str) -> np.ndarray:
 
 
 def _softmax(scores: np.ndarray) -> np.ndarray:
-    weights: np.ndarray = np.exp(scores - scores.max())
-    return weights / weights.sum()
+    weights = np.exp(scores - scores.max())
+    normalised: np.ndarray = weights / weights.sum()
+    return normalised

@@ -1,5 +1,7 @@
 """Count the calls of the decoder: training, and writing with and without a KV cache."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
@@ -57,7 +59,7 @@ def answer(asked: Asked) -> Part:
     )
 
 
-def _counting(lengths: list[int]):  # type: ignore[no-untyped-def]
+def _counting(lengths: list[int]) -> Callable[[nn.Module, object, Tensor], None]:
     def hook(module: nn.Module, given: object, made: Tensor) -> None:
         lengths.append(made.size(1))
 

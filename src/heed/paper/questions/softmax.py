@@ -1,5 +1,7 @@
 """Four ways to turn scores into weights."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -12,7 +14,7 @@ _SCORES = (2.0, 1.0, -1.0)
 
 def answer(asked: Asked) -> Part:
     """Compute weights, what a shift of all scores does to them, and whether a gradient comes back."""
-    ways = {
+    ways: dict[str, Callable[[Tensor], Tensor]] = {
         "softmax": lambda s: s.softmax(-1),
         "scores as they are": lambda s: s,
         "scores / sum": lambda s: s / s.sum(),
@@ -59,4 +61,4 @@ def _gradient(weights: Tensor, scores: Tensor) -> float:
     if not weights.requires_grad:
         return 0.0
     (gradient,) = torch.autograd.grad(weights[0], scores)
-    return gradient.norm().item()
+    return float(gradient.norm())

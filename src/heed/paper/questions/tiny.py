@@ -51,13 +51,12 @@ def language(drawn: int = 15_000, max_words: int = 6) -> Language:
     training = [pair for pair in pairs.values() if part_of(pair.source) == "train"]
     words = sorted({word for pair in training for text in (pair.source, pair.target) for word in _words(text)})
     number = {word: 3 + i for i, word in enumerate(words)}
-    encoded = [
-        (part_of(pair.source), *([number.get(word) for word in _words(text)] for text in (pair.source, pair.target)))
-        for pair in pairs.values()
-    ]
-    known = [(part, (source, target)) for part, source, target in encoded if None not in source + target]
-    train = sorted((pair for part, pair in known if part == "train"), key=lambda pair: len(pair[1]))
-    return Language(tuple(words), train, [pair for part, pair in known if part != "train"])  # type: ignore[arg-type]
+    parts: dict[bool, Pairs] = {True: [], False: []}
+    for pair in pairs.values():
+        source, target = ([number.get(word, 0) for word in _words(text)] for text in (pair.source, pair.target))
+        if all(source) and all(target):
+            parts[part_of(pair.source) == "train"].append((source, target))
+    return Language(tuple(words), sorted(parts[True], key=lambda pair: len(pair[1])), parts[False])
 
 
 def _words(text: str) -> list[str]:
@@ -106,7 +105,7 @@ def train(
         losses.append(loss.item())
         optimizer.param_groups[0]["lr"] = rate * min(1, (step + 1) / _WARMUP_STEPS, 2 * (1 - step / steps))
         optimizer.zero_grad()
-        (loss if penalty is None else loss + penalty(contexts)).backward()
+        (loss if penalty is None else loss + penalty(contexts)).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     model.eval()
     with torch.inference_mode():
