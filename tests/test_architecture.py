@@ -173,6 +173,7 @@ KNOW_THE_TRANSFORMER = {"__init__.py", "export/ctranslate2.py", "export/huggingf
 KNOW_THE_TRANSFORMER |= {f"inside/{name}.py" for name in ("document", "forced", "heads", "inspection", "lens")}
 KNOW_THE_TRANSFORMER |= {f"inside/{name}.py" for name in ("alignment", "roles", "switched", "walk")}
 KNOW_THE_TRANSFORMER |= {"cli/align.py", "export/exportable.py", "lab/models.py", "lab/strip.py"}
+KNOW_THE_TRANSFORMER |= {f"paper/questions/{name}.py" for name in ("asked", "residual", "tiny")}
 
 
 def mentions(file: Path, name: str, called: bool) -> list[int]:
