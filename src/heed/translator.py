@@ -440,7 +440,7 @@ class Translator:
             progress: called with how many sentences are computed and how many there are to compute.
 
         Raises:
-            DecodeError: a blank text, one longer than the model's limit, several models, or one without heads.
+            DecodeError: a blank text, one longer than the model's limit, several models, or one in 8 bits.
             TypeError: an argument that is not what it should be.
         """
         from heed.inside.inspection import inspect_text
