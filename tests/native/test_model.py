@@ -128,6 +128,27 @@ def test_hypotheses_see_their_own_past_and_sentences_may_leave(model):
         ids = random.integers(3, 37, (len(rows), 4))
 
 
+def test_a_table_that_another_thread_replaces_meanwhile(monkeypatch):
+    model, lengths = random_model(), []
+
+    def interrupted(n_positions: int, d_model: int) -> np.ndarray:
+        lengths.append(n_positions)
+        table = sinusoids(n_positions, d_model)
+        if len(lengths) == 1:  # a thread with a shorter sentence is slower, and comes last
+            type(model).__setattr__ = keeping_the_shorter
+        return table
+
+    def keeping_the_shorter(self, name, value):
+        object.__setattr__(self, name, sinusoids(64, 20) if name == "_positions_LD" else value)
+
+    monkeypatch.setattr("heed.native.model.sinusoids", interrupted)
+    try:
+        model.start([[3] * 100])
+    finally:
+        del type(model).__setattr__
+    assert lengths == [200]
+
+
 def test_positions_are_those_of_the_paper():
     table = sinusoids(50, 6)
     for position in (0, 1, 7, 49):

@@ -202,11 +202,12 @@ class NativeModel:
             limit = self.config.max_length + 1
             if n > limit:
                 raise ValueError(f"a sentence of {n} positions for a model with {limit} learned positions")
-            table_LD: Floats = learned.rows(np.arange(n))
-            return table_LD
-        if n > len(self._positions_LD):
-            self._positions_LD = sinusoids(max(2 * n, 64), self._d)
-        return self._positions_LD
+            learned_LD: Floats = learned.rows(np.arange(n))
+            return learned_LD
+        table_LD = self._positions_LD  # a local name, as another thread may replace it
+        if n > len(table_LD):
+            self._positions_LD = table_LD = sinusoids(max(2 * n, 64), self._d)
+        return table_LD
 
 
 def sinusoids(n_positions: int, d_model: int) -> Floats:
