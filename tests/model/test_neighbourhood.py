@@ -324,5 +324,5 @@ def test_other_software_gets_no_model_with_a_window(what):
     from heed.errors import ConfigError
     from heed.export.exportable import as_exportable
 
-    with pytest.raises(ConfigError, match=rf"{what}: model\.attention_window = 4 cannot be exported"):
+    with pytest.raises(ConfigError, match=rf"{what} has no .*model\.attention_window = 4 cannot be exported"):
         as_exportable(windowed(4), what)

@@ -18,7 +18,7 @@ def as_exportable(model: SequenceModel, what: str) -> Transformer:
         )
     if window := model.config.attention_window:
         raise ConfigError(
-            f"{what}: model.attention_window = {window} cannot be exported: it has self-attention over all positions "
-            "only. heed translates with this model itself (--engine torch)"
+            f"{what} has no restricted self-attention, so model.attention_window = {window} cannot be exported; heed "
+            "itself translates with this model: --engine torch"
         )
     return transformer
