@@ -8,7 +8,6 @@ import pytest
 
 import heed
 from heed.cli.main import main
-from heed.errors import HeedError
 from heed.paper.fidelity import DECISIONS, Decision, line_of
 
 TESTS = Path(__file__).parents[1]
@@ -25,7 +24,7 @@ def test_the_line_and_the_test_exist(decision: Decision) -> None:
 
 
 def test_a_line_that_is_gone_is_an_error() -> None:
-    with pytest.raises(HeedError, match="no line with"):
+    with pytest.raises(LookupError, match="no line with"):
         line_of(Decision("3", "x", "model/attention.py", "no such line", "x::y"))
 
 

@@ -1,6 +1,7 @@
 """Rows of a table: each trained once, resumed where it stopped, and read back."""
 
 import json
+import math
 import os
 import shutil
 import signal
@@ -93,6 +94,16 @@ def test_a_process_killed_in_the_second_row(texts: Texts, tmp_path: Path) -> Non
     found = train_rows(plans(texts), tmp_path / "rows", told.append)
     assert [(one.name, one.step) for one in told] == [("wide", 5), ("wide", 6)]
     assert [(one.perplexity, one.bleu) for one in found] == [(one.perplexity, one.bleu) for one in uninterrupted]
+
+
+def test_a_row_that_diverges_is_a_result_too(texts: Texts, tmp_path: Path) -> None:
+    wild = replace(texts.config, train=replace(texts.config.train, learning_rate_factor=1e30, skip_bad_batches=0))
+    rows = [RowPlan("wild", wild), *plans(texts)[:1]]
+    first = train_rows(rows, tmp_path)
+    assert (first[0].perplexity, first[0].bleu, first[1].steps) == (math.inf, 0.0, 6)
+    assert json.loads(json.dumps(first[0].plain(), allow_nan=False))["perplexity"] is None
+    told: list[RowProgress] = []
+    assert train_rows(rows, tmp_path, told.append) == first and told == []
 
 
 def test_other_settings_in_the_same_folder_are_refused(texts: Texts, tmp_path: Path) -> None:

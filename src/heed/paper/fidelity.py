@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import heed
-from heed.errors import HeedError
 from heed.paper.report import Part, Table
 
 
@@ -215,13 +214,13 @@ def line_of(decision: Decision) -> int:
     """Return the number of the line that makes a decision.
 
     Raises:
-        HeedError: no line has the marker.
+        LookupError: no line has the marker.
     """
     path = Path(heed.__file__).parent / decision.file
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if decision.marker in line:
             return number
-    raise HeedError(f'{path}: no line with "{decision.marker}"; correct the marker in paper/fidelity.py')
+    raise LookupError(f'{path}: no line with "{decision.marker}"; correct the marker in paper/fidelity.py')
 
 
 def part() -> Part:

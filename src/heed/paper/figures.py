@@ -20,6 +20,7 @@ _CAPTIONS = {
     "figure4": "Figure 4: one head in full, and one word in two heads",
     "figure5": "Figure 5: two heads that do different things",
 }
+_WITH_HEADS = ("transformer", "follower")
 
 
 def part(run: RunFolder, text: str, word: str | None, folder: Path) -> tuple[Part, list[str]]:
@@ -34,16 +35,15 @@ def part(run: RunFolder, text: str, word: str | None, folder: Path) -> tuple[Par
     output = next((name for name, weight in model.named_parameters() if weight is model.output_weight), "")
     drawn = {"figure1": figure1.draw(root, output)}
     skipped = ""
-    if run.config.model.kind == "transformer":
-        n = len(run.tokenizer.encode_ids([text])[0]) + 1  # and the end token
-        drawn["figure2"] = figure2.draw(run.config.model, n)
+    if run.config.model.kind in _WITH_HEADS:
         inspection = load(run.path).inspect(text)
+        drawn["figure2"] = figure2.draw(run.config.model, len(inspection.source.ids))
         for name in ("figure3", "figure4", "figure5"):
             drawn[name] = draw_attention(inspection, name, Choice(word=None if name == "figure5" else word))
     elif word is not None:
         raise ConfigError(f'--word "{word}": {run.path} is a "{run.config.model.kind}", which has no figures 3 to 5')
     else:
-        skipped = f'Figures 2 to 5 are of model.kind = "transformer"; this model is a "{run.config.model.kind}". '
+        skipped = f'Figures 2 to 5 need attention heads, which model.kind = "{run.config.model.kind}" does not have. '
     folder.mkdir(parents=True, exist_ok=True)
     for name, svg in drawn.items():
         write_file(folder / f"{name}.svg", svg.encode())

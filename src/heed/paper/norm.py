@@ -64,7 +64,7 @@ def part(results: Sequence[RowResult], scale: str, seeds: int) -> Part:
         rule(scale),
         "The paper has post-norm with warm-up only: there is nothing to compare with. BLEU is sacreBLEU.",
     )
-    values = {"rows": [{**vars(one), "path": str(one.path)} for one in results], "scale": scale}
+    values = {"rows": [one.plain() for one in results], "scale": scale}
     return Part(
         "norm", "Post-norm and pre-norm, with and without warm-up", (Table(columns, tuple(rows)),), notes, values=values
     )

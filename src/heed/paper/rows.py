@@ -9,11 +9,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from heed.config import Config
-from heed.errors import CheckpointError
+from heed.durable import write_json
+from heed.errors import CheckpointError, DivergedError
 from heed.model.build import model_class
 from heed.run import RunFolder
 from heed.settings import read_run_config
@@ -21,6 +23,7 @@ from heed.training.loop import resume, train
 from heed.training.step import StepResult
 from heed.vocabulary import Vocabulary
 
+_DIVERGED = "diverged.json"  # in the run folder of a row that cannot be trained to its end
 _TYPICAL_LENGTH = 25  # tokens of a sentence, for counts of operations
 
 
@@ -55,9 +58,14 @@ class RowResult:
     vocabulary: int
     steps: int
     seconds: float  # of training and validation, as far as events tell
-    perplexity: float  # per token and unsmoothed, at the last step
-    bleu: float  # at the last step
+    perplexity: float  # per token and unsmoothed, at the last step; infinite if the training diverged
+    bleu: float  # at the last step; 0 if the training diverged
     best_bleu: float  # of all validations
+
+    def plain(self) -> dict[str, Any]:
+        """Return the result for JSON, which has no infinity: null."""
+        ppl = self.perplexity if math.isfinite(self.perplexity) else None
+        return {**vars(self), "path": str(self.path), "perplexity": ppl}
 
 
 OnProgress = Callable[[RowProgress], None]
@@ -80,8 +88,12 @@ def train_rows(
     for number, row in enumerate(rows, 1):
         path = folder / row.name
         if finished(path) is None:
-            outcome = _train(row, path, clock, number, len(rows), on_progress)
-            if outcome == "interrupted":
+            try:
+                reason = _train(row, path, clock, number, len(rows), on_progress)
+            except DivergedError as error:  # a result as well, which the next call should not train again
+                write_json(path / _DIVERGED, {"error": str(error)})
+                reason = "diverged"
+            if reason == "interrupted":
                 raise KeyboardInterrupt("(what is done is saved; the same command continues)")
         results.append(_result(path))
     return results
@@ -98,8 +110,10 @@ def finished(path: Path) -> RowResult | None:
     if not (path / "config.json").exists():
         return None
     run = RunFolder.open(path)
+    if (path / _DIVERGED).exists():
+        return _read(run, steps_done(path), diverged=True)
     end = run.ending()
-    return None if end is None else _read(run, end["step"])
+    return None if end is None else _read(run, end["step"], diverged=False)
 
 
 def operations(config: Config) -> float:
@@ -174,13 +188,13 @@ def _result(path: Path) -> RowResult:
     return found
 
 
-def _read(run: RunFolder, steps: int) -> RowResult:
+def _read(run: RunFolder, steps: int, diverged: bool) -> RowResult:
     """Read the scores of the last step, and of all validations, from the events of a run."""
     events = run.events()
     scores = [event for event in events if event.get("event") == "validation"]
     # Averages are validated at the last step too; Table 3 has none.
     last = [event for event in scores if event.get("of") == f"step {event.get('step', 0):,}"]
-    if not last:
+    if not last and not diverged:
         raise CheckpointError(f"{run.events_path}: has no validation; delete {run.path}, and give validation text")
     start = next(event for event in reversed(events) if event.get("event") == "start")
     return RowResult(
@@ -190,9 +204,9 @@ def _read(run: RunFolder, steps: int) -> RowResult:
         vocabulary=start["vocabulary"],
         steps=steps,
         seconds=session_seconds(events),
-        perplexity=_number(last[-1].get("perplexity")),
-        bleu=_number(last[-1].get("bleu")),
-        best_bleu=max(_number(event.get("bleu")) for event in last),
+        perplexity=math.inf if diverged else _number(last[-1].get("perplexity")),
+        bleu=0.0 if diverged else _number(last[-1].get("bleu")),
+        best_bleu=max((_number(event.get("bleu")) for event in last), default=0.0),
     )
 
 

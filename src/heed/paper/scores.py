@@ -1,10 +1,11 @@
 """Score a finished run as the paper does: its last update, beam search, tokenised and compound-split BLEU."""
 
-from pathlib import Path
+import math
 
 from heed.durable import read_json, write_json
 from heed.errors import ConfigError
 from heed.evaluate import PaperBleu, score
+from heed.paper.rows import RowResult
 from heed.paper.texts import Texts
 from heed.run import RunFolder
 from heed.text.lines import read_lines
@@ -13,9 +14,12 @@ from heed.translator import load
 _FILE = "paper-bleu.json"  # in the run folder
 
 
-def paper_bleu(path: Path, texts: Texts) -> float:
-    """Translate the validation text with the last checkpoint of a run and return the paper's BLEU; a second call reads
-    what the first one wrote."""
+def paper_bleu(result: RowResult, texts: Texts) -> float:
+    """Translate the validation text with the last checkpoint of a row and return the paper's BLEU; a second call reads
+    what the first one wrote. A row that diverged has 0."""
+    if math.isinf(result.perplexity):  # it diverged: there may be no checkpoint
+        return 0.0
+    path = result.path
     checkpoint = RunFolder.open(path).checkpoint_path("last").name
     asked = {"checkpoint": checkpoint, "valid_source": texts.valid_source, "valid_target": texts.valid_target}
     if (path / _FILE).exists():

@@ -234,10 +234,7 @@ def part(rows: Sequence[str], ours: Sequence[Ours], scale: str, valid: str) -> P
             "scale": scale,
             "noise": spread,
             "published": {row: vars(ROWS[row]) for row in rows},
-            "ours": {
-                name: {**vars(one.result), "path": str(one.result.path), "paper_bleu": one.paper_bleu}
-                for name, one in by_name.items()
-            },
+            "ours": {name: {**one.result.plain(), "paper_bleu": one.paper_bleu} for name, one in by_name.items()},
         },
     )
 

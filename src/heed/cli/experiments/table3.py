@@ -76,5 +76,5 @@ def run(args: argparse.Namespace) -> int:
     texts = texts_given(args)
     name = f"table3-{args.scale}"
     results = train_table(args, name, texts, base.text, lambda data: table.plans(rows, args.scale, args.seeds, data))
-    ours = [table.Ours(one, paper_bleu(one.path, texts)) for one in results]
+    ours = [table.Ours(one, paper_bleu(one, texts)) for one in results]
     return show(table.part(rows, ours, args.scale, texts.valid_source), args)
