@@ -11,7 +11,7 @@ from heed.paper.questions.asked import Asked
 from heed.paper.questions.grid import picture
 from heed.paper.report import Part, Table
 
-QUESTION = "What do the position encodings look like, and why sines and cosines?"
+QUESTION = "What do position encodings look like, and why sines and cosines?"
 _WIDTH, _POSITIONS, _SHIFTS = 512, 200, (1, 5, 50)
 _SHOWN = (0, 1, 2, 10, 50)
 
@@ -66,5 +66,5 @@ def shift_matrix(k: int, d_model: int) -> Tensor:
     for i in range(0, d_model, 2):
         angle = k / 10000 ** (i / d_model)
         cos, sin = math.cos(angle), math.sin(angle)
-        matrix_DD[i : i + 2, i : i + 2] = torch.tensor([[cos, sin], [-sin, cos]])
+        matrix_DD[i : i + 2, i : i + 2] = torch.tensor([[cos, sin], [-sin, cos]], dtype=torch.float64)
     return matrix_DD
