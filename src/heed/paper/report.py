@@ -19,8 +19,8 @@ REPORT = "report.html"
 
 # The order of parts in the report; others follow by name.
 _ORDER = (
-    *("table1", "table2", "table3", "table4", "figures", "positions", "norm", "schedule", "cost"),
-    *("averaging", "beam", "fidelity"),
+    *("table1", "window", "table2", "table3", "table4", "figures"),
+    *("schedule", "cost", "averaging", "beam", "positions", "norm", "fidelity"),
 )
 _NUMBER = re.compile(r"^[-+~<>≤≥]?\s*[\d.,]+\s*([%×xkMG]|[a-zA-Z/]{1,3})?$|^$|^[–-]$")
 _STYLE = """
