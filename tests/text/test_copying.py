@@ -173,3 +173,9 @@ def test_a_term_inside_another_needs_its_own_place() -> None:
 def test_hostile_texts_are_handled(text: str) -> None:
     """With a pattern that goes back over what it has read, these take minutes."""
     assert lost(spans(text), text) == []
+
+
+def test_a_text_of_marks_alone_is_copied() -> None:
+    assert [(span.kind, span.text, span.begin) for span in machine_spans(" ?! ")] == [("marks", "?!", 1)]
+    assert lost(machine_spans("?"), "") and not lost(machine_spans("?"), "?")
+    assert machine_spans("") == machine_spans("  ") == machine_spans("Hm?") == machine_spans("-" * 21) == []

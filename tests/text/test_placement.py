@@ -53,3 +53,7 @@ def test_pieces_that_do_not_tell_the_words_are_refused() -> None:
     assert replaced("Ja", ["Ja"], np.eye(2), [("Nein", [0], 1)]) is None
     assert replaced("", [], np.eye(1), [("Nein", [0], 1)]) is None
     assert replaced("a b", ["▁a", "▁", "▁b"], np.eye(4), [("c", [0], 1)]) is None
+
+
+def test_an_emoji_replaces_another_one() -> None:
+    assert replaced("Ja 👍", ["▁Ja", "▁👍"], np.eye(3), [("👋🏽", [1], 1)]) == "Ja 👋🏽"

@@ -11,6 +11,7 @@ What counts:
 | phone | `+49 89 1234567` |
 | name | words with a capital letter or a digit after a letter: `iPhone`, `GPT-4`, `mp3` |
 | emoji | `😂`, `❤️`, `👋🏽`; several in a row, up to ten characters, count as one |
+| marks | `?`, `...`, `:-)`: a text of at most 20 characters without a letter, a digit or any of the above |
 | number | `1984`, `1,000.50`, `15:30` |
 
 All but numbers must come through unchanged; a name may have an ending (`iPhones`). Of a number, the digits count, so
@@ -64,6 +65,7 @@ _NUMBER = re.compile(
     """,
     re.VERBOSE,
 )
+_ONLY_MARKS = re.compile(r"\s*([^\w\s](?:[^\w]{0,18}[^\w\s])?)\s*")
 _NEIGHBOURS = re.compile(r"[0-9]+(?:[.,:'’h][0-9]+| [0-9]{3}(?![0-9]))*")
 _WITH_MARKS = re.compile(r"[0-9]+(?:[.,][0-9]{3})*[.,][0-9]+")  # not a date: 25.12.2024
 _EXCHANGED = str.maketrans(".,", ",.")
@@ -77,7 +79,7 @@ _MAX_WRITTEN_OUT = 12
 class Span:
     """A part of a text to copy."""
 
-    kind: str  # "tag", "url", "mail", "placeholder", "phone", "name", "emoji" or "number"
+    kind: str  # "tag", "url", "mail", "placeholder", "phone", "name", "emoji", "marks" or "number"
     text: str
     begin: int
 
@@ -87,9 +89,10 @@ class Span:
 
 
 def machine_spans(text: str) -> list[Span]:
-    """Return the tags, addresses, placeholders and emoji of a text, in order."""
+    """Return the tags, addresses, placeholders and emoji of a text, in order; or the text, if it is only marks."""
     if _MAY_HAVE_SPAN.search(text) is None:  # nearly every text
-        return []
+        marks = _ONLY_MARKS.fullmatch(text)
+        return [] if marks is None else [Span("marks", marks[1], marks.start(1))]
     found, at = [], 0
     while (match := _SPAN.search(text, at)) is not None:
         kind, given = str(match.lastgroup), match[0]

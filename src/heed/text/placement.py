@@ -14,6 +14,8 @@ MIN_ATTENTION = 0.3
 
 _MARKS_AROUND = re.compile(r"""([„“”"'‚‘’»«‹›(\[¿¡]*)(?=.*\w).*?([.,;:!?)\]"'”’“‘»«›‹…]*)""")
 
+_PICTURE = re.compile("[\\u2600-\\u27bf\\U0001f000-\\U0001faff]")  # what an emoji may replace
+
 
 def replaced(
     text: str,
@@ -47,9 +49,10 @@ def replaced(
                 last += 1
         if any(word in new for word in range(first, last + 1)):
             return None
-        marks = _MARKS_AROUND.fullmatch(" ".join(words[first : last + 1]))
-        if marks is None:
+        span = " ".join(words[first : last + 1])
+        marks = _MARKS_AROUND.fullmatch(span)
+        if marks is None and not _PICTURE.search(span):
             return None
         new |= dict.fromkeys(range(first, last + 1), "")
-        new[first] = f"{marks[1]}{term}{marks[2]}"
+        new[first] = term if marks is None else f"{marks[1]}{term}{marks[2]}"
     return " ".join(filter(None, (new.get(i, word) for i, word in enumerate(words))))
