@@ -167,7 +167,7 @@ def test_only_the_command_exits() -> None:
 
 # The front door exports it; other software takes nothing else; and it alone has attention to show.
 KNOW_THE_TRANSFORMER = {"__init__.py", "export/ctranslate2.py", "export/huggingface.py", "engines/pytorch.py"}
-KNOW_THE_TRANSFORMER |= {f"inside/{name}.py" for name in ("forced", "heads", "inspection", "lens", "occlusion")}
+KNOW_THE_TRANSFORMER |= {f"inside/{name}.py" for name in ("document", "forced", "heads", "inspection", "lens")}
 KNOW_THE_TRANSFORMER |= {f"inside/{name}.py" for name in ("alignment", "roles", "switched", "walk")}
 KNOW_THE_TRANSFORMER |= {"cli/align.py", "export/exportable.py"}
 
