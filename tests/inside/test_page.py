@@ -499,3 +499,33 @@ def test_the_walk_lists_the_next_words_and_what_every_head_sees(open_page: Open,
     weights = one.attention["encoder"][1, 1, 3]
     other = f"2 “{one.source.labels[int(weights.argmax())]}” {weights.max():.2f}"
     assert f"The same word in the other heads: {other}" in tab.inner_text(".provenance")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_control_keeps_the_focus_when_it_is_used(open_page: Open, one: Inspection, width: int) -> None:
+    """Whoever has a keyboard alone would have to begin at the top of the page again."""
+    used = """(node) => { node.focus(); if (node.tagName === "BUTTON") node.click();
+      else if (node.tagName === "SELECT") {
+        node.selectedIndex = (node.selectedIndex + 1) % node.options.length;
+        node.dispatchEvent(new Event("change"));
+      } else if (node.type === "range") { node.value = node.max; node.dispatchEvent(new Event("input")); }
+      else node.click();
+    }"""
+    told = "() => { const e = document.activeElement; return e.dataset.key || e.id || e.dataset.head || e.tagName; }"
+    tab = open_page(one, width=width)
+    n_used = 0
+    for view in VIEWS:
+        tab.click(f"#tab-{view}")
+        controls = "main button:not([disabled], [tabindex='-1'], .item), main select, main input"
+        for number in range(tab.locator(controls).count()):
+            tab.click(f"#tab-{view}")
+            nodes = tab.query_selector_all(controls)
+            if number >= len(nodes) or not nodes[number].is_visible():
+                continue
+            nodes[number].evaluate("node => node.focus()")
+            before = tab.evaluate(told)
+            nodes[number].evaluate(used)
+            n_used += 1
+            after = tab.evaluate(told)
+            assert after != "BODY", (view, before)
+    assert n_used > 20

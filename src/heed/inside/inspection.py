@@ -356,6 +356,18 @@ class _Counter:
         self._progress(self._done, self._total)
 
 
+def has_heads(model: SequenceModel | type[SequenceModel]) -> bool:
+    """Return whether a model, or all models of a class, have attention heads to look at and to switch off."""
+    return issubclass(model if isinstance(model, type) else type(model), Transformer)
+
+
+def cross_attention(model: SequenceModel, source: Sequence[int], target: Sequence[int]) -> NDArray[np.float32] | None:
+    """Return the encoder-decoder attention of a model that is made to write a translation; None: it has none."""
+    if not isinstance(model, Transformer):
+        return None
+    return attention_of(record(model, source, target), n_layers_of(model))["cross"]
+
+
 def one_core_if_small(model: SequenceModel) -> None:
     """Let PyTorch use one core for a small model: one sentence is too little work to share.
 

@@ -12,11 +12,10 @@ from heed.box import FOLDER
 from heed.engines.pytorch import PyTorchEngine, open_pytorch
 from heed.errors import CheckpointError, DataError, DecodeError, HeedError
 from heed.follow.runs import state_of
-from heed.inside.inspection import one_core_if_small, pairs_that_fit, roles_of
+from heed.inside.inspection import has_heads, one_core_if_small, pairs_that_fit, roles_of
 from heed.inside.roles import Roles
 from heed.inside.sample import boxed_pairs, read_pairs, validation_files
 from heed.model.build import model_class
-from heed.model.transformer import Transformer
 from heed.run import RunFolder
 from heed.settings import read_run_config
 
@@ -83,7 +82,7 @@ class Models:
 
     def measure_roles(self, opened: Opened) -> None:
         """Name the heads by what they do on the run's validation text, if it can be read."""
-        if not isinstance(opened.engine.models[0], Transformer):
+        if not has_heads(opened.engine.models[0]):
             return
         path = Path(opened.path)
         try:
@@ -125,7 +124,7 @@ def _described(path: Path) -> dict[str, Any]:
         found |= {"state": state.state, "step": state.step, "max_steps": state.max_steps}
         config = read_run_config(path)
         model = config.model
-        if issubclass(model_class(model), Transformer):  # else there is nothing to switch
+        if has_heads(model_class(model)):  # else there is nothing to switch
             found["shape"] = {"encoder": model.encoder_layers, "decoder": model.decoder_layers, "h": model.h}
         found["search"] = {"beam": config.decode.beam, "alpha": config.decode.alpha}
         found["checkpoints"] = _checkpoints(path)

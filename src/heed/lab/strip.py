@@ -14,12 +14,10 @@ from heed.errors import CheckpointError, DataError, HeedError
 from heed.evaluate.criterion import BLEU
 from heed.follow.curves import Curve, History, read_history
 from heed.follow.runs import state_of
-from heed.inside.inspection import n_layers_of, one_model
+from heed.inside.inspection import cross_attention, one_model
 from heed.inside.sample import read_pairs, validation_files
-from heed.inside.walk import attention_of, record
 from heed.inside.words import Side, by_words, side_of
 from heed.lab.models import check_exists, name_of
-from heed.model.transformer import Transformer
 from heed.options import SearchOptions
 
 _SENTENCES = 3
@@ -157,12 +155,11 @@ def _frame(engine: PyTorchEngine, step: int, fixed: list[Fixed]) -> Frame:
     model = one_model(engine)
     texts = [one.text for one in fixed]
     found = engine.translate(texts, range(len(texts)), SearchOptions(beam=1), lambda done: None) if texts else []
-    attention: list[NDArray[np.uint8]] = []
-    if not isinstance(model, Transformer):  # it has no attention to film
-        return Frame(step, [one.text for one in found], attention)
+    attention = []
     for one in fixed:
-        walk = record(model, one.source.ids[:-1], one.target.ids[:-1])
-        layers = attention_of(walk, n_layers_of(model))["cross"]
+        layers = cross_attention(model, one.source.ids[:-1], one.target.ids[:-1])
+        if layers is None:  # nothing to film
+            break
         by_head = [[by_words(head, one.target.words, one.source.words) for head in layer] for layer in layers]
         attention.append(np.round(255 * np.array(by_head)).astype(np.uint8))
     return Frame(step, [one.text for one in found], attention)

@@ -78,7 +78,7 @@ export function attentionView(it) {
       about(...EXPLAINED[kind]),
       kind === "cross" ? coverage(it, layer, heads) : null,
     );
-    if (focused) opened.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+    if (focused) box.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   };
   const set = (values) => {
     change(values, true);

@@ -42,28 +42,31 @@ export function word(text, props = {}) {
   return el("bdi", { dir: "auto", title: text, ...props, class: `word${joined} ${props.class || ""}` }, text);
 }
 
+// Controls have a key, by which they get the focus back when their view is drawn anew.
+
 // Choices of which one holds, as radio buttons: Tab reaches the group, arrow keys move within it.
 let groups = 0;
 export function choice(label, options, chosen, choose) {
   const name = `group-${groups++}`;
   const box = el("fieldset", { class: "choice" }, el("legend", {}, label));
   for (const [value, text] of options) {
-    const input = el("input", { type: "radio", name, value, on: { change: () => choose(value) } });
+    const key = `${label} ${value}`;
+    const input = el("input", { type: "radio", name, value, "data-key": key, on: { change: () => choose(value) } });
     input.checked = value === chosen;
     box.append(el("label", {}, input, el("span", {}, text)));
   }
   return box;
 }
 
-export function select(label, options, chosen, choose) {
-  const box = el("select", { on: { change: () => choose(Number(box.value)) } });
+export function select(label, options, chosen, choose, key = label) {
+  const box = el("select", { "data-key": key, on: { change: () => choose(Number(box.value)) } });
   for (const [value, text] of options) box.append(el("option", { value }, text));
   box.value = String(chosen);
   return el("label", { class: "select" }, el("span", {}, label), box);
 }
 
 export function toggle(label, chosen, choose) {
-  const box = el("input", { type: "checkbox", on: { change: () => choose(box.checked) } });
+  const box = el("input", { type: "checkbox", "data-key": label, on: { change: () => choose(box.checked) } });
   box.checked = chosen;
   return el("label", { class: "toggle" }, box, el("span", {}, label));
 }

@@ -31,7 +31,10 @@ export function headsView(it) {
   if (!KINDS.includes(kind)) [, kind, layer, head] = worst;
   layer = clamp(Number(layer) || 0, 0, totals[kind].length - 1);
   head = clamp(Number(head) || 0, 0, it.model.h - 1);
-  const choose = (...off) => change({ off: off.join(".") });
+  const choose = (...off) => {
+    change({ off: off.join(".") });
+    document.querySelector(".cell.chosen")?.focus({ preventScroll: true });
+  };
 
   const map = (one) => {
     const box = el("div", { class: "grid off", role: "group", "aria-label": `${KIND_NAMES[one]} heads` });
@@ -52,7 +55,6 @@ export function headsView(it) {
               "aria-label": `${KIND_NAMES[one]}, layer ${l + 1}, head ${k + 1} off: ${twoDigits(value)}`,
               title: role,
               tabindex: isChosen || (one !== kind && l === 0 && k === 0) ? 0 : -1,
-              "data-key": isChosen ? "off" : undefined,
               "data-head": `${one}.${l}.${k}`,
               style: { background: css(rgb), color: inkOn(rgb) },
               on: { click: () => choose(one, l, k) },

@@ -65,7 +65,11 @@ export function walkView(it) {
       "div",
       { class: "strip questions" },
       QUESTIONS.map(([id, text]) =>
-        el("button", { type: "button", "data-stage": id, on: { click: () => change({ stage: id }) } }, text),
+        el(
+          "button",
+          { type: "button", "data-stage": id, "data-key": text, on: { click: () => change({ stage: id }) } },
+          text,
+        ),
       ),
     ),
     el(

@@ -137,12 +137,14 @@ function attention(a, b, kinds) {
         Array.from({ length: it.layers(kind) }, (_, l) => [l, l + 1]),
         at[name].layer,
         (layer) => change({ [layerKey]: layer }),
+        layerKey,
       ),
       select(
         "head",
         [[-1, "mean of all"], ...Array.from({ length: it.model.h }, (_, h) => [h, h + 1])],
         at[name].head,
         (head) => change({ [headKey]: head }),
+        headKey,
       ),
     );
   return el(
