@@ -43,7 +43,9 @@ def test_learns_a_task_on_letters(task, preset, tmp_path: Path):
     for name, part in (("train", pairs[400:]), ("valid", pairs[:200]), ("test", pairs[200:400])):
         (tmp_path / f"{name}.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in part), encoding="utf-8")
     shape = ["encoder_layers=2", "decoder_layers=2", "d_model=64", "dropout=0.0", *PRESETS[preset]]
-    training = ["max_steps=1200", "batch_tokens=2000", "warmup_steps=300", "learning_rate_factor=1.0", f"seed={seed}"]
+    factor = 1.0 if preset == "tiny" else 0.3  # a peak of 0.007 for pre-norm, and the 0.002 of the other presets
+    training = ["max_steps=1200", "batch_tokens=2000", "warmup_steps=300", f"learning_rate_factor={factor}"]
+    training.append(f"seed={seed}")
     training += ["validate_every=600", "save_every=50"]
     heed(
         *("train", "--source", tmp_path / "train.tsv", "--valid-source", tmp_path / "valid.tsv"),
