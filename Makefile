@@ -41,7 +41,7 @@ $(VENV)/.transformers: $(READY)
 docs: $(READY)  ## Regenerate the pages made from code
 	$(BIN)/python docs/generate.py
 
-gallery: $(READY)  ## Write gallery/index.html: pages of `heed inspect`, with the demo's model
+gallery: $(READY)  ## Write gallery/index.html: pages of `heed inspect`, with the model in the box and the demo's
 	@test -d runs/demo || $(BIN)/heed demo
 	$(BIN)/python docs/gallery.py
 

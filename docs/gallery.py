@@ -2,23 +2,26 @@
 
     python docs/gallery.py [--model runs/demo] [--out gallery]
 
-The sentences are those that the demo ends with. Where a model comes with heed, it translates a few others.
+The model that comes with heed translates everyday sentences; the demo's model, if it has been trained, those that the
+demo ends with.
 """
 
 import argparse
 import html
 import sys
-from itertools import islice
 from pathlib import Path
 
+import torch
+
 import heed
+from heed.box import DEFAULT, default_model, names
 from heed.demo.grammar import TYPED_BY_PEOPLE
 from heed.durable import write_file
 from heed.errors import HeedError
 from heed.inside.document import document
 from heed.inside.page import page
+from heed.inside.sample import boxed_pairs, read_pairs
 from heed.run import RunFolder
-from heed.text.lines import read_lines
 
 SAMPLE_PAIRS = 300  # to name heads by what they do
 EVERYDAY = (
@@ -48,13 +51,19 @@ head and each source word is worth. The pages are made by <code>heed inspect</co
 
 
 def add(
-    translator: heed.Translator, name: str, texts: tuple[str, ...], sample: list[tuple[str, str]], out: Path, key: str
+    translator: heed.Translator,
+    name: str,
+    texts: tuple[str, ...],
+    sample: list[tuple[str, str]],
+    sample_name: str,
+    out: Path,
+    key: str,
 ) -> str:
     """Write a page for each text, and return their section of the index."""
     items = []
     for number, text in enumerate(texts, 1):
         try:
-            found = translator.inspect(text, sample=sample, sample_name="validation text", name=name)
+            found = translator.inspect(text, sample=sample, sample_name=sample_name, name=name)
         except HeedError as error:
             print(f"without “{text}”: {error}", file=sys.stderr)
             continue
@@ -66,27 +75,43 @@ def add(
     return f"<h2>{html.escape(name)}</h2>\n<ol>\n" + "\n".join(items) + "\n</ol>"
 
 
+def demo_section(model: Path, out: Path) -> str | None:
+    """Write the pages of the demo's model, if it is there."""
+    if not model.is_dir():
+        print(f"without the demo's model: there is no {model}; make demo trains it", file=sys.stderr)
+        return None
+    translator = heed.load(model)
+    data = RunFolder.open(model).config.data
+    sample = read_pairs(data.valid_source, data.valid_target, SAMPLE_PAIRS)
+    typed = tuple(pair.source for pair in TYPED_BY_PEOPLE)
+    return add(translator, "The demo's model", typed, sample, "validation text", out, "demo")
+
+
+def box_section(out: Path) -> str | None:
+    """Write the pages of the model that comes with heed, if there is one."""
+    if DEFAULT not in names():
+        print("without a model that comes with heed: there is none", file=sys.stderr)
+        return None
+    model = default_model()
+    sample = boxed_pairs(model, SAMPLE_PAIRS)
+    name = f"The model that comes with heed, {model.name}"
+    return add(heed.load(), name, EVERYDAY, sample, "sentences of heed demo", out, "heed")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=Path, default=Path("runs/demo"), help="the run of `heed demo`")
     parser.add_argument("--out", type=Path, default=Path("gallery"), help="folder to write")
     args = parser.parse_args()
-    try:
-        translator = heed.load(args.model)
-        data = RunFolder.open(args.model).config.data
-        sides = [list(islice(read_lines(path), SAMPLE_PAIRS)) for path in (data.valid_source, data.valid_target)]
-    except HeedError as error:
-        print(f"{error}\nmake demo trains the model of the gallery", file=sys.stderr)
-        return 1
+    torch.set_num_threads(1)  # these models are small
     args.out.mkdir(parents=True, exist_ok=True)
-    typed = tuple(pair.source for pair in TYPED_BY_PEOPLE)
-    sections = [add(translator, "The demo's model", typed, list(zip(*sides, strict=True)), args.out, "demo")]
     try:
-        bundled = heed.load()
-    except (HeedError, TypeError) as error:  # TypeError: this version comes without a model
-        print(f"without a model that comes with heed: {error}", file=sys.stderr)
-    else:
-        sections.append(add(bundled, "The model that comes with heed", EVERYDAY, [], args.out, "heed"))
+        sections = [one for one in (box_section(args.out), demo_section(args.model, args.out)) if one is not None]
+    except HeedError as error:
+        print(error, file=sys.stderr)
+        return 1
+    if not sections:
+        return 1
     index = args.out / "index.html"
     write_file(index, INDEX.format(sections="\n".join(sections)).encode())
     print(index)

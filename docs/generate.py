@@ -65,6 +65,8 @@ def render() -> str:
         ]
         first_line = str(inspect.getdoc(preset)).splitlines()[0]
         out.append(f"- **{name}**: {first_line} {', '.join(changed) or 'All the defaults above.'}")
+    rows = ", ".join(f"`table3-{row}`" for row in config.TABLE_3)
+    out.append(f"- {rows}: {inspect.getdoc(config.table3)} ([experiments](experiments.md#table-3))")
     return "\n".join(out) + "\n"
 
 

@@ -1,6 +1,6 @@
-"""Take the pictures of docs/inside.md: each view of the page that `heed inspect` makes with the demo's model.
+"""Take the pictures of docs/inside.md: each view of the page that `heed inspect` makes with the model in the box.
 
-    python docs/screenshots.py [--model runs/demo] [--out docs/images]
+    python docs/screenshots.py [--out docs/images]
 
 Needs Debian's `chromium` and `pip install playwright`.
 """
@@ -10,25 +10,24 @@ import io
 import shutil
 import sys
 import tempfile
-from itertools import islice
 from pathlib import Path
 
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
 import heed
+from heed.box import default_model
 from heed.inside.document import document
 from heed.inside.page import page
-from heed.run import RunFolder
-from heed.text.lines import read_lines
+from heed.inside.sample import boxed_pairs
 
 TEXT = "The cat chased its tail."
 # What each picture shows: the link, the width and height of the window, and whether it is dark.
 PICTURES: dict[str, tuple[str, int, int, bool]] = {
-    "attention": ("view=attention&kind=encoder&layer=0&head=2&word=3", 1280, 900, False),
+    "attention": ("view=attention&kind=encoder&layer=5&head=7&word=3", 1280, 900, False),
     "attention-table": ("view=attention&kind=cross&layer=1&mode=table", 1280, 820, False),
     "beam": ("view=beam", 1280, 900, False),
-    "walk": ("view=walk&stage=encoder.self.softmax&wlayer=0&whead=2&i=4&j=1", 1280, 980, False),
+    "walk": ("view=walk&stage=encoder.self.softmax&wlayer=5&whead=7&i=4&j=1", 1280, 980, False),
     "heads": ("view=heads", 1280, 900, False),
     "occlusion": ("view=occlusion", 1280, 760, False),
     "layers": ("view=layers", 1280, 620, False),
@@ -38,13 +37,12 @@ PICTURES: dict[str, tuple[str, int, int, bool]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", type=Path, default=Path("runs/demo"), help="the run of `heed demo`")
     parser.add_argument("--out", type=Path, default=Path("docs/images"), help="folder to write")
     args = parser.parse_args()
-    data = RunFolder.open(args.model).config.data
-    sides = [list(islice(read_lines(path), 300)) for path in (data.valid_source, data.valid_target)]
-    sample = list(zip(*sides, strict=True))
-    found = heed.load(args.model).inspect(TEXT, sample=sample, sample_name="validation text", name="runs/demo")
+    model = default_model()
+    found = heed.load().inspect(
+        TEXT, sample=boxed_pairs(model, 300), sample_name="sentences of heed demo", name=model.name
+    )
     args.out.mkdir(parents=True, exist_ok=True)
     program = shutil.which("chromium")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:

@@ -2,8 +2,8 @@
 
 errors | vocabulary | wording | bar | allocator | processor | threads < lock < durable | cache
        < config | kernels | options < settings < text | model | evaluate | demo < parsing
-       < data | datasets | decode | translation < doctor | confidence < checkpoint < run < export < engines < parser
-       < inside < translator < follow | training | distil < serve | paper | bench | lab < cli
+       < data | datasets | decode | translation < doctor | confidence < checkpoint < run < export | native < engines
+       < parser < inside < translator < follow | training | distil < serve | paper | bench | lab < cli
 """
 
 import ast
@@ -31,7 +31,7 @@ ORDER = [
     ["doctor", "confidence"],
     ["checkpoint"],
     ["run"],
-    ["export"],
+    ["export", "native"],
     ["engines"],
     ["parser"],
     ["inside"],
@@ -62,11 +62,14 @@ TORCHLESS = [
     "datasets",
     "translation",
     "confidence",
+    "native",
 ]
-# Other files without torch: a step of search is any function of arrays, and ctranslate2 starts without torch.
+# Other files without torch: a step of search is any function of arrays, and all engines but torch start without it.
 TORCHLESS_FILES = [
     *("decode/search.py", "decode/beam.py", "decode/greedy.py", "decode/sampling.py", "decode/prefix.py"),
-    *("decode/penalty.py", "engines/__init__.py", "engines/ctranslate2.py", "engines/exported.py"),
+    *("decode/penalty.py", "decode/required.py", "decode/banks.py", "kernels/candidates.py", "kernels/matrix.py"),
+    *("kernels/structures.py", "engines/__init__.py", "engines/ctranslate2.py", "engines/exported.py"),
+    *("engines/native.py", "engines/searching.py", "engines/threads.py", "data/batching.py"),
     *("paper/report.py", "paper/chart.py", "paper/fit.py", "paper/resumable.py", "paper/table4.py"),
 ]
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -167,9 +170,10 @@ def test_only_the_command_exits() -> None:
 
 # The front door exports it; other software takes nothing else; and it alone has attention to show.
 KNOW_THE_TRANSFORMER = {"__init__.py", "export/ctranslate2.py", "export/huggingface.py", "engines/pytorch.py"}
-KNOW_THE_TRANSFORMER |= {f"inside/{name}.py" for name in ("forced", "heads", "inspection", "lens", "occlusion")}
+KNOW_THE_TRANSFORMER |= {f"inside/{name}.py" for name in ("document", "forced", "heads", "inspection", "lens")}
 KNOW_THE_TRANSFORMER |= {f"inside/{name}.py" for name in ("alignment", "roles", "switched", "walk")}
-KNOW_THE_TRANSFORMER |= {"cli/align.py", "export/exportable.py"}
+KNOW_THE_TRANSFORMER |= {"cli/align.py", "export/exportable.py", "lab/models.py", "lab/strip.py"}
+KNOW_THE_TRANSFORMER |= {f"paper/questions/{name}.py" for name in ("asked", "residual", "tiny")}
 
 
 def mentions(file: Path, name: str, called: bool) -> list[int]:
@@ -247,7 +251,8 @@ def test_nothing_heavy_is_loaded_before_it_is_needed(script: str) -> None:
 @pytest.mark.parametrize(
     "package",
     ["heed.text.tokenizer", "heed.translation", "heed.evaluate", "heed.demo.grammar"]
-    + ["heed.translator", "heed.engines.exported", "heed.decode.beam", "heed.decode.sampling"],
+    + ["heed.translator", "heed.engines.exported", "heed.decode.beam", "heed.decode.sampling"]
+    + ["heed.run", "heed.engines.native"],
 )
 def test_torch_is_not_loaded_by_way_of_others_either(package: str) -> None:
     script = f"import {package}, sys; assert 'torch' not in sys.modules"

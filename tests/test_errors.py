@@ -13,7 +13,7 @@ def all_errors() -> list[type[Exception]]:
 
 
 def test_one_tree() -> None:
-    children = [one for one in all_errors() if one not in (errors.HeedError, errors.DamageError)]
+    children = [one for one in all_errors() if one not in (errors.HeedError, errors.DamageError, errors.DivergedError)]
     assert {one.__name__ for one in children} == {
         "ConfigError",
         "DataError",
@@ -25,6 +25,7 @@ def test_one_tree() -> None:
     assert all(one.__bases__ == (errors.HeedError,) for one in children)
     assert errors.HeedError.__bases__ == (Exception,)
     assert errors.DamageError.__bases__ == (errors.CheckpointError,)
+    assert errors.DivergedError.__bases__ == (errors.TrainingError,)
 
 
 def test_every_error_is_explained_and_drawn() -> None:

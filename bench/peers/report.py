@@ -174,8 +174,8 @@ def translating(job: dict[str, Any], rounds: int, running: Running) -> Table:
     if not exact:
         columns["bleu"] = ("BLEU", "{:.2f}")
     notes = [
-        "heed with `heed.load(run).translate(texts)`; its CTranslate2 engine with "
-        '`heed.load(run, engine="ctranslate2")`. Ratios are of the same precision.',
+        "heed with `heed.load(run).translate(texts)`, which uses the native engine if there is a C compiler; its other "
+        'engines with `heed.load(run, engine="torch")` and `"ctranslate2"`. Ratios are of the same precision.',
         "CTranslate2 from `heed export --to ctranslate2`: many sentences with two workers of one thread, at most 32 "
         "per batch.",
         "HF generate from `heed export --to huggingface`: batches of 64 of similar length, early stopping.",

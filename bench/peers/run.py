@@ -40,6 +40,8 @@ TRAIN = [
 TRANSLATE = [
     Peer("heed", "", "translate_heed.py"),
     Peer("heed int8", "", "translate_heed.py", ("int8",)),
+    Peer("heed, torch engine", "", "translate_heed.py", ("torch",)),
+    Peer("heed, torch engine int8", "", "translate_heed.py", ("torch", "int8")),
     Peer("heed, CTranslate2 engine", "", "translate_heed.py", ("ctranslate2",)),
     Peer("heed, CTranslate2 engine int8", "", "translate_heed.py", ("ctranslate2", "int8")),
     Peer("CTranslate2 float32", "ctranslate2", "translate_ctranslate2.py"),

@@ -8,7 +8,6 @@ data=$(cd "$1" && pwd)
 mkdir -p "$2" && cd "$2"
 
 [ -d data ] || { python "$recipe/prepare.py" "$data" data.part && mv data.part data; }
-python "$recipe/everyday.py" > data/everyday.tsv
 for stage in 1 2; do
     if [ -d "stage$stage" ]; then heed train --resume "stage$stage"; else heed train "$recipe/$stage.toml" --out "stage$stage"; fi
 done

@@ -6,6 +6,7 @@ DATA has the folders `tatoeba` and `europarl`. OUT gets
     tatoeba.tsv           every other pair of Tatoeba: no sentence of it, in either language, is held out
     europarl-short.tsv    pairs of Europarl with at most 15 words a side
     europarl-long.tsv     pairs of Europarl with 16 to 45 words on the longer side
+    everyday.tsv          words and phrases of our own (everyday.py), without those that are held out
 
 Sentences are compared without case and punctuation, so "Hello!" is held out if "hello" is.
 """
@@ -17,6 +18,8 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+from everyday import all_pairs
 
 N_VALID, N_TEST = 1_000, 2_000
 MAX_TRANSLATIONS = 6  # of one English sentence; some have dozens, all alike
@@ -79,6 +82,8 @@ def main() -> None:
         by_length["short" if words <= SHORT_WORDS else "long"][pair] = None
     for name, pairs in by_length.items():
         write(out / f"europarl-{name}.tsv", list(pairs))
+    everyday = [pair for pair in all_pairs() if not (key(pair[0]) in english or key(pair[1]) in german)]
+    write(out / "everyday.tsv", everyday)
 
 
 def lines(path: Path) -> Iterator[str]:

@@ -1,4 +1,7 @@
-"""Read and write checkpoints: folders of safetensors and JSON files with checksums. Loading one never runs code."""
+"""Read and write checkpoints: folders of safetensors and JSON files with checksums. Loading one never runs code.
+
+Weights are read as tensors, or without torch as arrays, one at a time.
+"""
 
 import hashlib
 import json
@@ -7,12 +10,10 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
 from heed import durable
 from heed.durable import (
@@ -28,24 +29,32 @@ from heed.durable import (
 from heed.errors import CheckpointError, DamageError
 from heed.model.stored import SCALE, restored
 
-_DTYPES = {
-    torch.float64: "F64",
-    torch.float32: "F32",
-    torch.bfloat16: "BF16",
-    torch.float16: "F16",
-    torch.int64: "I64",
-    torch.int32: "I32",
-    torch.int8: "I8",
-    torch.uint8: "U8",
-    torch.bool: "BOOL",
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_DTYPES = {  # the names that PyTorch and safetensors give them
+    "torch.float64": "F64",
+    "torch.float32": "F32",
+    "torch.bfloat16": "BF16",
+    "torch.float16": "F16",
+    "torch.int64": "I64",
+    "torch.int32": "I32",
+    "torch.int8": "I8",
+    "torch.uint8": "U8",
+    "torch.bool": "BOOL",
 }
+_NAMES = {short: name for name, short in _DTYPES.items()}
+_ARRAY_DTYPES: dict[str, np.dtype[Any]] = {
+    "torch.float32": np.dtype("<f4"),
+    "torch.int8": np.dtype("i1"),
+}  # those of weights
 FORMAT = 3  # of run folders; increased whenever older versions of heed could no longer read them
 READABLE_FORMATS = (2, FORMAT)  # 2: config.json and best.json had no checksum
 _SUFFIX = ".safetensors"
 _MAX_HEADER_BYTES = 100_000_000  # the limit of safetensors itself
 
 
-def write_checkpoint(path: Path, tensors: Mapping[str, Mapping[str, Tensor]], info: Mapping[str, Any]) -> None:
+def write_checkpoint(path: Path, tensors: "Mapping[str, Mapping[str, Tensor]]", info: Mapping[str, Any]) -> None:
     """Write a checkpoint folder: a safetensors file for each group of tensors, and a manifest with `info`."""
     with new_folder(path, replacing=True) as folder:
         checksums = {}
@@ -67,13 +76,16 @@ def read_manifest(path: Path) -> dict[str, Any]:
     return durable.read_manifest(path, READABLE_FORMATS, "use the version of heed that wrote it (see CHANGELOG.md)")
 
 
-def read_tensors(path: Path, name: str) -> dict[str, Tensor]:
+def read_tensors(path: Path, name: str) -> "dict[str, Tensor]":
     """Return one group of a checkpoint's tensors, after verifying its checksum; 8-bit ones in float32.
 
     Raises:
         DamageError: the file is missing, truncated or changed.
         CheckpointError: a tensor in 8 bits has no scale for each row.
     """
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
     content = _read_checked(path, f"{name}{_SUFFIX}", _checksums(path))
     try:
         tensors = load(content)
@@ -82,7 +94,7 @@ def read_tensors(path: Path, name: str) -> dict[str, Tensor]:
     return restored(tensors, f"{path / name}{_SUFFIX}")
 
 
-def read_all_tensors(path: Path) -> dict[str, dict[str, Tensor]]:
+def read_all_tensors(path: Path) -> "dict[str, dict[str, Tensor]]":
     """Return all groups of a checkpoint's tensors.
 
     Raises:
@@ -132,11 +144,21 @@ def verify_checkpoint(path: Path) -> None:
                 raise _damaged(path / name)
 
 
-def check_tensors(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], name: str) -> None:
+def check_tensors(found: "Mapping[str, Tensor]", wanted: "Mapping[str, Tensor]", name: str) -> None:
     """Refuse tensors whose names, shapes or dtypes differ from the wanted ones; `name` is the path to show.
 
     Raises:
         CheckpointError: with the first tensor that does not fit.
+    """
+    kinds = [{key: Kind.of(one) for key, one in tensors.items()} for tensors in (found, wanted)]
+    check_kinds(kinds[0], kinds[1], name)
+
+
+def check_kinds(found: "Mapping[str, Kind]", wanted: "Mapping[str, Kind]", name: str) -> None:
+    """Refuse names, shapes or dtypes that differ from the wanted ones; `name` is the path to show.
+
+    Raises:
+        CheckpointError: with the first that does not fit.
     """
     if found.keys() != wanted.keys():
         odd = sorted(found.keys() ^ wanted.keys())
@@ -146,14 +168,110 @@ def check_tensors(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], nam
     for key, own in wanted.items():
         if found[key].shape != own.shape:
             raise CheckpointError(
-                f"{name}: does not fit its config.json and vocabulary: {key} has shape {tuple(found[key].shape)}, "
-                f"but they need {tuple(own.shape)}"
+                f"{name}: does not fit its config.json and vocabulary: {key} has shape {found[key].shape}, "
+                f"but they need {own.shape}"
             )
         if found[key].dtype != own.dtype:
             raise CheckpointError(f"{name}: {key} has dtype {found[key].dtype}, but must have {own.dtype}")
 
 
-def average(states: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+class Kind(NamedTuple):
+    """The shape and dtype of a tensor, the dtype as PyTorch names it."""
+
+    shape: tuple[int, ...]
+    dtype: str = "torch.float32"
+
+    @staticmethod
+    def of(tensor: "Tensor") -> "Kind":
+        return Kind(tuple(tensor.shape), str(tensor.dtype))
+
+
+class ArrayFile:
+    """A safetensors file of weights, read without torch: one array at a time, each byte once."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        """Read the header of a group of a checkpoint's tensors.
+
+        Raises:
+            DamageError: the file is missing, or is not what was written.
+        """
+        self._path, self._file = path, path / f"{name}{_SUFFIX}"
+        with _reading(self._file), open_file(self._file) as opened:
+            n_bytes = os.fstat(opened.fileno()).st_size
+            size = opened.read(8)
+            self._start = size + opened.read(min(int.from_bytes(size, "little"), _MAX_HEADER_BYTES))
+        self._entries: list[tuple[str, Kind]] = []
+        try:
+            entries = {key: entry for key, entry in json.loads(self._start[8:]).items() if key != "__metadata__"}
+            end = 0
+            for key, entry in sorted(entries.items(), key=lambda item: item[1]["data_offsets"][0]):
+                kind = Kind(tuple(map(int, entry["shape"])), _NAMES[entry["dtype"]])
+                begin, end = end, int(entry["data_offsets"][1])
+                dtype = _ARRAY_DTYPES.get(kind.dtype)
+                if entry["data_offsets"][0] != begin or (
+                    dtype and end - begin != math.prod(kind.shape) * dtype.itemsize
+                ):
+                    raise ValueError("its arrays are not end to end")
+                self._entries.append((key, kind))
+            if len(self._start) + end != n_bytes:
+                raise ValueError("its size differs from its header's")
+        except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+            verify_checkpoint(path)  # says so, if the file was changed since it was written
+            raise DamageError(f"{self._file}: damaged ({error})") from None
+
+    def check(self, wanted: Mapping[str, Kind], name: str) -> None:
+        """Refuse weights whose names, shapes or dtypes differ from the wanted ones; `name` is the path to show.
+
+        Raises:
+            DamageError: the file is not what was written.
+            CheckpointError: with the first weight that does not fit.
+        """
+        try:
+            check_kinds(self._kinds(), wanted, name)
+        except CheckpointError:
+            verify_checkpoint(self._path)
+            raise
+
+    def _kinds(self) -> dict[str, Kind]:
+        """Return the shape and dtype of each weight; weights in 8 bits as float32, which they stand for."""
+        kinds = dict(self._entries)
+        for name, kind in self._entries:
+            if kind.dtype != "torch.int8":
+                continue
+            scale = kinds.pop(name + SCALE, None)
+            if len(kind.shape) != 2 or scale is None or scale.shape != kind.shape[:1]:
+                raise CheckpointError(
+                    f"{self._file}: {name} is stored in 8 bits, but without a scale for each of its rows"
+                )
+            if scale.dtype != "torch.float32":
+                raise CheckpointError(
+                    f"{self._file}: {name}{SCALE} has dtype {scale.dtype}, but must have torch.float32"
+                )
+            kinds[name] = Kind(kind.shape)
+        return kinds
+
+    def arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        """Yield the name and content of each array, which must be float32 or int8. Do not use any before the last.
+
+        Raises:
+            DamageError: after the last one: the checksum of the file differs.
+        """
+        claimed = _checksums(self._path).get(self._file.name)
+        digest = hashlib.sha256(self._start)
+        with _reading(self._file), open_file(self._file) as opened:
+            opened.seek(len(self._start))
+            for name, kind in self._entries:
+                array = np.empty(kind.shape, _ARRAY_DTYPES[kind.dtype])
+                content = array.reshape(-1).view(np.uint8).data
+                if opened.readinto(content) != array.nbytes:
+                    raise _damaged(self._file)
+                digest.update(content)
+                yield name, array
+        if digest.hexdigest() != claimed:
+            raise _damaged(self._file)
+
+
+def average(states: "Iterable[Mapping[str, Tensor]]") -> "dict[str, Tensor]":
     """Return the average of several checkpoints' weights (section 6.1), summed in float64, one after the other."""
     totals: dict[str, Tensor] = {}
     n_states = 0
@@ -196,7 +314,7 @@ def _damaged(file: Path) -> DamageError:
     return DamageError(f"{file}: damaged: its checksum differs from {MANIFEST}")
 
 
-def _safetensors(tensors: Mapping[str, Tensor]) -> Iterator[Any]:
+def _safetensors(tensors: "Mapping[str, Tensor]") -> Iterator[Any]:
     """Yield a safetensors file in parts, one tensor at a time; the library would copy all of them into one string."""
     # Sort wide numbers first, for alignment, then by name: the same tensors give the same bytes in any order.
     tensors = dict(sorted(tensors.items(), key=lambda item: (-item[1].itemsize, item[0])))
@@ -204,9 +322,11 @@ def _safetensors(tensors: Mapping[str, Tensor]) -> Iterator[Any]:
     end = 0
     for key, tensor in tensors.items():
         begin, end = end, end + tensor.nbytes
-        header[key] = {"dtype": _DTYPES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [begin, end]}
+        header[key] = {"dtype": _DTYPES[str(tensor.dtype)], "shape": list(tensor.shape), "data_offsets": [begin, end]}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     yield len(text).to_bytes(8, "little") + text
+    import torch
+
     for tensor in tensors.values():
         yield tensor.detach().contiguous().view(-1).view(torch.uint8).numpy()

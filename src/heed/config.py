@@ -29,7 +29,10 @@ class ModelConfig:
     norm: Literal["post", "pre"] = "post"  # LayerNorm after the residual sum as published, or before the sub-layer
     positions: Literal["sinusoidal", "learned"] = "sinusoidal"  # section 3.5; "learned" is Table 3 row (E)
     max_length: int = 256  # longest sentence in tokens; longer ones are skipped in training, and translated in parts
-    kind: Literal["transformer", "follower"] = "transformer"  # architecture; "follower" is for trees: docs/parsing.md
+    kind: Literal["transformer", "follower", "recurrent", "convolutional"] = "transformer"  # architecture
+    cell: Literal["lstm", "gru"] = "lstm"  # of a recurrent model
+    kernel_width: int = 3  # of a convolutional model: neighbouring positions that a layer reads, an odd number
+    dilated: bool = False  # a convolutional layer's neighbours are 1, 2, 4, 8, 16, 1, ... positions apart (ByteNet)
     attention_window: int = 0  # positions that each attends to in self-attention (r of section 4); 0: all
 
     @property
@@ -41,6 +44,17 @@ class ModelConfig:
     def value_size(self) -> int:
         """Return the width of a value in one head."""
         return self.d_v if self.d_v is not None else self.d_model // self.h
+
+
+# The settings that a kind of model does not use. They must have their defaults, so that none is ignored in silence.
+_OF_CONVOLUTIONS = ("kernel_width", "dilated")
+_OF_TRANSFORMERS = ("d_ff", "h", "d_k", "d_v", "norm", "positions", "attention_window")
+UNUSED_SETTINGS: dict[str, tuple[str, ...]] = {
+    "transformer": ("cell", *_OF_CONVOLUTIONS),
+    "follower": ("cell", *_OF_CONVOLUTIONS),
+    "recurrent": (*_OF_TRANSFORMERS, *_OF_CONVOLUTIONS),
+    "convolutional": (*_OF_TRANSFORMERS, "cell"),
+}
 
 
 @dataclass(frozen=True)
@@ -174,6 +188,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "model.dropout": (0, 0.99),  # values that are not dropped are scaled by 1 / (1 - dropout)
     "model.max_length": (1, 100_000),
     "model.attention_window": (0, 100_000),
+    "model.kernel_width": (1, 1_001),
     "text.vocab_size": (260, 1_000_000),  # 3 special tokens, 256 bytes, and one more
     "text.character_coverage": (0.98, 1),  # the range that sentencepiece accepts
     "text.learn_lines": (1, _MANY),
@@ -319,6 +334,38 @@ def big() -> Config:
     )
 
 
+def gnmt_tiny() -> Config:
+    """A recurrent model of the size of tiny: LSTM with attention, as GNMT (Wu et al. 2016), to compare with.
+
+    4+4 layers of width 128, the first of the encoder in both directions; peak learning rate 0.002 at step 2000.
+    """
+    config = tiny()
+    model = ModelConfig(encoder_layers=4, decoder_layers=4, d_model=128, dropout=0.3, kind="recurrent")
+    return replace(config, preset="gnmt-tiny", model=model, train=replace(config.train, learning_rate_factor=1.0))
+
+
+def gru_tiny() -> Config:
+    """Like gnmt-tiny, with gated recurrent units (Cho et al. 2014); width 144, as a GRU has fewer weights."""
+    config = gnmt_tiny()
+    return replace(config, preset="gru-tiny", model=replace(config.model, d_model=144, cell="gru"))
+
+
+def convs2s_tiny() -> Config:
+    """A convolutional model of the size of tiny: ConvS2S (Gehring et al. 2017), to compare with.
+
+    6+5 layers of width 128 that read 3 positions; learned positions; peak learning rate 0.002 at step 2000.
+    """
+    config = tiny()
+    model = ModelConfig(encoder_layers=6, decoder_layers=5, d_model=128, dropout=0.3, kind="convolutional")
+    return replace(config, preset="convs2s-tiny", model=model, train=replace(config.train, learning_rate_factor=1.0))
+
+
+def bytenet_tiny() -> Config:
+    """Like convs2s-tiny, dilated as ByteNet (Kalchbrenner et al. 2016); unlike ByteNet, it attends to the source."""
+    config = convs2s_tiny()
+    return replace(config, preset="bytenet-tiny", model=replace(config.model, dilated=True))
+
+
 def parsing() -> Config:
     """For a treebank of tens of thousands of trees, in hours of CPU (docs/parsing.md).
 
@@ -365,9 +412,39 @@ def parsing_paper() -> Config:
     )
 
 
+# What each row of Table 3 changes in base; rows (A) and (C) leave d_k and d_v at d_model / h, as printed.
+TABLE_3: dict[str, dict[str, Any]] = {
+    "base": {},
+    **{f"A-h{h}": {"h": h} for h in (1, 4, 16, 32)},
+    **{f"B-dk{d_k}": {"d_k": d_k} for d_k in (16, 32)},
+    **{f"C-N{n}": {"encoder_layers": n, "decoder_layers": n} for n in (2, 4, 8)},
+    **{f"C-d{d_model}": {"d_model": d_model} for d_model in (256, 1024)},
+    **{f"C-ff{d_ff}": {"d_ff": d_ff} for d_ff in (1024, 4096)},
+    **{f"D-drop{dropout}": {"dropout": dropout} for dropout in (0.0, 0.2)},
+    **{f"D-ls{epsilon}": {"label_smoothing": epsilon} for epsilon in (0.0, 0.2)},
+    "E-learned": {"positions": "learned"},
+    "big": {},
+}
+
+
+def table3(row: str) -> Config:
+    """A row of the paper's Table 3: base or big with one change, all updates made, no checkpoints averaged."""
+    start, changes = (big() if row == "big" else base()), dict(TABLE_3[row])
+    smoothing = changes.pop("label_smoothing", start.train.label_smoothing)
+    return replace(
+        start,
+        preset=f"table3-{row}",
+        model=replace(start.model, **changes),
+        train=replace(start.train, label_smoothing=smoothing, patience=0, keep_checkpoints=5, average_last=1),
+    )
+
+
 PRESETS = {
     preset.__name__.replace("_", "-"): preset
-    for preset in (quick, tiny, swift, small, base, big, parsing, parsing_paper)
+    for preset in (
+        *(quick, tiny, swift, small, base, big, parsing, parsing_paper),
+        *(gnmt_tiny, gru_tiny, convs2s_tiny, bytenet_tiny),
+    )
 }
 
 
@@ -377,8 +454,12 @@ def preset(name: str) -> Config:
     Raises:
         ConfigError: there is none.
     """
+    rows = {f"table3-{row}": row for row in TABLE_3}
+    if isinstance(name, str) and name in rows:
+        return table3(rows[name])
     if not isinstance(name, str) or name not in PRESETS:
         raise ConfigError(
-            f'unknown preset "{name}"{did_you_mean(str(name), PRESETS)}; choose from: {", ".join(PRESETS)}'
+            f'unknown preset "{name}"{did_you_mean(str(name), [*PRESETS, *rows])}; '
+            f"choose from: {', '.join(PRESETS)}, or a row of Table 3, such as table3-A-h1"
         )
     return PRESETS[name]()

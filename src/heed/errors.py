@@ -8,6 +8,7 @@
     │   └── DamageError   a file in it that is not what was written: truncated, corrupted, missing
     ├── DecodeError       a translation request that cannot be carried out
     └── TrainingError     a training that cannot continue
+        └── DivergedError because its loss, its gradient or its model is no longer finite
 
 A message says what is wrong, with the value, where, and what to do next. Wrong types and shapes from a programmer
 stay `TypeError` and `ValueError`. Only `cli/main.py` turns these errors into exit codes.
@@ -56,4 +57,8 @@ class DecodeError(HeedError):
 
 
 class TrainingError(HeedError):
-    """A training that cannot continue, for instance because its loss is no longer finite."""
+    """A training that cannot continue."""
+
+
+class DivergedError(TrainingError):
+    """A training whose loss, gradient or model is no longer finite: other settings may help."""

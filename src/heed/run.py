@@ -21,9 +21,7 @@ import shutil
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from heed.checkpoint import (
     check_tensors,
@@ -47,18 +45,28 @@ from heed.durable import (
     write_json,
 )
 from heed.errors import CheckpointError, DamageError
-from heed.model.build import build_model, model_class
-from heed.model.interface import SequenceModel
+from heed.model.size import count_parameters
 from heed.parsing.tokenizer import load_tokenizer
 from heed.settings import read_run_config
 from heed.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:  # a run folder can be opened without torch
+    from torch import Tensor
+
+    from heed.model.interface import SequenceModel
 
 # Settings that may change when a run resumes. The paths in [data] may change too, but not the text, which has
 # checksums, and not the weights of corpora.
 MAY_CHANGE = {"train.max_steps", "train.patience"}
 
 # Model settings that manifests of older versions do not have.
-_ABSENT_IN_OLD_RUNS = {"kind": "transformer", "attention_window": 0}
+_ABSENT_IN_OLD_RUNS = {
+    "kind": "transformer",
+    "cell": "lstm",
+    "kernel_width": 3,
+    "dilated": False,
+    "attention_window": 0,
+}
 
 _STEP = re.compile(r"step-(\d+)$")
 
@@ -193,7 +201,7 @@ class RunFolder:
         """Return the folder of a step's checkpoint."""
         return self.path / "checkpoints" / f"step-{step:08d}"
 
-    def save_step(self, step: int, tensors: dict[str, dict[str, Tensor]], info: dict[str, Any]) -> None:
+    def save_step(self, step: int, tensors: "dict[str, dict[str, Tensor]]", info: dict[str, Any]) -> None:
         """Write a checkpoint and read it back: older ones are deleted after this."""
         write_checkpoint(self.step_path(step), tensors, {"step": step, **info, **self._fingerprint()})
         verify_checkpoint(self.step_path(step))
@@ -205,7 +213,7 @@ class RunFolder:
         shutil.rmtree(quarantined, ignore_errors=True)
         os.rename(path, quarantined)
 
-    def save_weights(self, name: str, weights: dict[str, Tensor], info: dict[str, Any]) -> Path:
+    def save_weights(self, name: str, weights: "dict[str, Tensor]", info: dict[str, Any]) -> Path:
         """Save weights that belong to no single step, such as an average, as a checkpoint to translate with."""
         path = self.path / "checkpoints" / name
         write_checkpoint(path, {"model": weights}, {**info, **self._fingerprint()})
@@ -293,12 +301,14 @@ class RunFolder:
             )
         return calibration
 
-    def load_model(self, which: str = "best") -> SequenceModel:
+    def load_model(self, which: str = "best") -> "SequenceModel":
         """Return the model with the weights of one checkpoint, ready to translate.
 
         Raises:
             CheckpointError: there is no such checkpoint, or it does not fit the run's config or vocabulary.
         """
+        from heed.model.build import build_model
+
         path = self.checkpoint_path(which)
         self.check_fingerprint(path)
         self.check_size(path)
@@ -313,7 +323,12 @@ class RunFolder:
             CheckpointError: the number of weights differs.
         """
         n_weights, model = count_weights(path, "model"), self.config.model
-        wanted = model_class(model).count_parameters(model, self.tokenizer.vocabulary)
+        if model.kind == "transformer":
+            wanted = count_parameters(model, self.tokenizer.vocabulary)
+        else:
+            from heed.model.build import model_class
+
+            wanted = model_class(model).count_parameters(model, self.tokenizer.vocabulary)
         if n_weights != wanted:
             raise CheckpointError(
                 f"{path}: does not fit {self.path / 'config.json'}: it has {n_weights:,} weights, but a model with "
@@ -398,7 +413,7 @@ def _weights_id(checkpoint: Path) -> str:
     return checksum(json_bytes(read_manifest(checkpoint).get("sha256")))
 
 
-def load_weights(model: SequenceModel, weights: dict[str, Tensor], name: str) -> None:
+def load_weights(model: "SequenceModel", weights: "dict[str, Tensor]", name: str) -> None:
     """Load weights into a model.
 
     Raises:

@@ -13,7 +13,17 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from heed.config import BOUNDS, WEIGHT_BOUNDS, Config, DataConfig, TextConfig, TrainConfig, TrainingText
+from heed.config import (
+    BOUNDS,
+    UNUSED_SETTINGS,
+    WEIGHT_BOUNDS,
+    Config,
+    DataConfig,
+    ModelConfig,
+    TextConfig,
+    TrainConfig,
+    TrainingText,
+)
 from heed.durable import read_json
 from heed.errors import ConfigError
 from heed.wording import did_you_mean
@@ -206,11 +216,14 @@ def _contradictions(config: Config) -> list[str]:
     faults = [fault for key, bounds in BOUNDS.items() if (fault := _out_of_bounds(config, key, *bounds))]
     if faults:
         return faults  # the checks below need numbers within bounds
-    if (model.d_k is None or model.d_v is None) and model.d_model % model.h:
+    faults += _faults_of_kind(config)
+    has_heads = "h" not in UNUSED_SETTINGS.get(model.kind, ())
+    has_sinusoids = model.positions == "sinusoidal" and "positions" not in UNUSED_SETTINGS.get(model.kind, ())
+    if has_heads and (model.d_k is None or model.d_v is None) and model.d_model % model.h:
         faults.append(
             f"model.d_model = {model.d_model} is not a multiple of model.h = {model.h}; change one, or set d_k and d_v"
         )
-    if model.positions == "sinusoidal" and model.d_model % 2:
+    if has_sinusoids and model.d_model % 2:
         faults.append(f"model.d_model = {model.d_model}: sinusoidal positions need an even width")
     faults += [
         f"data.{which}_target = {target!r}: its source, data.{which}_source, is missing; set both"
@@ -243,6 +256,34 @@ def _contradictions(config: Config) -> list[str]:
         faults.append(
             f"train.batch_tokens = {train.batch_tokens} and train.micro_batch_tokens = {train.micro_batch_tokens} "
             f"must fit the longest sentence and its end token: model.max_length + 1 = {model.max_length + 1}"
+        )
+    return faults
+
+
+def _faults_of_kind(config: Config) -> list[str]:
+    """Return a message for each setting that this kind of model does not use or cannot have."""
+    model, default = config.model, ModelConfig()
+    faults = [
+        f"model.{key} = {getattr(model, key)!r}: a {model.kind} model has no such setting; drop it"
+        for key in UNUSED_SETTINGS.get(model.kind, ())
+        if getattr(model, key) != getattr(default, key)
+    ]
+    if model.kind == "recurrent" and model.d_model % 2:
+        faults.append(
+            f"model.d_model = {model.d_model}: the first layer of a recurrent model reads in two directions, each with "
+            "half of the width; choose an even number"
+        )
+    if model.kind == "recurrent" and config.train.compile:
+        faults.append("train.compile: torch.compile does not compile recurrent layers; set it to false")
+    if model.kind == "recurrent" and config.train.precision != "float32":
+        faults.append(
+            f'train.precision = "{config.train.precision}": the cells of a recurrent model are computed in float32; '
+            'set it to "float32"'
+        )
+    if model.kind == "convolutional" and model.kernel_width % 2 == 0:
+        faults.append(
+            f"model.kernel_width = {model.kernel_width}: the encoder reads as many positions before as after; choose "
+            "an odd number"
         )
     return faults
 

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ from heed.translation import (
     texts_of,
     whole_number,
 )
+from heed.wording import TORCH_IS_MISSING
 
 if TYPE_CHECKING:
     import torch
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from heed.confidence.calibration import Calibration
     from heed.config import DecodeConfig
     from heed.engines.pytorch import PyTorchEngine
+    from heed.engines.searching import SearchEngine
     from heed.inside.inspection import Inspection
     from heed.model.interface import SequenceModel
     from heed.parser import Parse
@@ -54,6 +57,7 @@ class Translator:
         self.engine = engine
         self._read_calibration = read_calibration
         self._calibration: Calibration | None = None
+        self._reference: PyTorchEngine | None = None  # of a native engine, once it is needed
 
     def __repr__(self) -> str:
         return f"<Translator: {self.engine!r}>"
@@ -68,7 +72,9 @@ class Translator:
 
     @property
     def models(self) -> "list[SequenceModel]":
-        return self._pytorch().models
+        """The models with torch. From then on the translator uses them: they may be changed, converted or moved."""
+        self.engine = engine = self._pytorch()
+        return engine.models
 
     @property
     def device(self) -> "torch.device":
@@ -89,15 +95,30 @@ class Translator:
         return self._calibration
 
     def _pytorch(self) -> "PyTorchEngine":
-        """Return the torch engine.
+        """Return the torch engine, for what only it can do; a native engine's models are loaded again with torch.
 
         Raises:
             DecodeError: this translator has another engine.
         """
+        from heed.engines.native import NativeEngine
+
+        if isinstance(self.engine, NativeEngine):
+            if self._reference is None:
+                if find_spec("torch") is None:
+                    raise ConfigError(TORCH_IS_MISSING)
+                self._reference = self.engine.open_reference()
+            return self._reference
         from heed.engines.pytorch import PyTorchEngine
 
         if not isinstance(self.engine, PyTorchEngine):
             raise DecodeError(f"{self.engine!r} cannot do this; load the model without engine=")
+        return self.engine
+
+    def _searching(self) -> "SearchEngine":
+        """Return the engine, if it has heed's own search; no other supports attention."""
+        from heed.engines.searching import SearchEngine
+
+        assert isinstance(self.engine, SearchEngine)
         return self.engine
 
     def fits(self, text: str) -> bool:
@@ -278,7 +299,7 @@ class Translator:
         for i, (text, translation, required) in lacking.items():
             source = self.tokenizer.encode(text)
             ids = self.tokenizer.ids(translation.pieces)
-            attention_TS = self._pytorch().attention(source.ids, ids).cross.mean((0, 1))
+            attention_TS = self._searching().attention(source.ids, ids).cross.mean((0, 1))
             missing = required.missing(translation.text)
             for way in required.ways:
                 terms = [
@@ -334,7 +355,11 @@ class Translator:
                     f"pair {number} has {longer} pieces on one side, but the model's limit is {self.engine.limit}; "
                     "leave it out or split it"
                 )
-        return self._pytorch().score(ids)
+        from heed.engines.native import NativeEngine
+
+        if isinstance(self.engine, NativeEngine) and not self.engine.int8:
+            return self.engine.score(ids)
+        return self._pytorch().score(ids)  # with whole weights, even if the search is in 8 bits
 
     def parse(
         self,
@@ -415,7 +440,7 @@ class Translator:
             progress: called with how many sentences are computed and how many there are to compute.
 
         Raises:
-            DecodeError: a blank text, one longer than the model's limit, several models, or one without heads.
+            DecodeError: a blank text, one longer than the model's limit, several models, or one in 8 bits.
             TypeError: an argument that is not what it should be.
         """
         from heed.inside.inspection import inspect_text
@@ -479,7 +504,7 @@ def _counting(numbers: list[int], n_texts: int, progress: Callable[[int, int], N
     return on_done
 
 
-def load(*paths: str | Path, checkpoint: str = "best", int8: bool = False, engine: str = "torch") -> Translator:
+def load(*paths: str | Path, checkpoint: str = "best", int8: bool = False, engine: str | None = None) -> Translator:
     """Load the model of a run folder; several folders with the same vocabulary make an ensemble.
 
     Args:
@@ -487,7 +512,9 @@ def load(*paths: str | Path, checkpoint: str = "best", int8: bool = False, engin
             box, English to German. A folder of that name comes before the box.
         checkpoint: "best" (by validation), "last", or a folder below `checkpoints/`.
         int8: search with 8-bit weights: faster, slightly less accurate.
-        engine: "torch" is heed's own search; "ctranslate2" uses CTranslate2, if it is installed.
+        engine: "native" is heed's own search in C, which does not import torch, and "torch" the same with PyTorch;
+            "ctranslate2" uses CTranslate2, if it is installed. Default: "native" if there is a C compiler and it
+            implements the model, otherwise "torch".
 
     Raises:
         ConfigError: there is no such engine, or it does not support this.
@@ -501,15 +528,32 @@ def load(*paths: str | Path, checkpoint: str = "best", int8: bool = False, engin
     if not isinstance(checkpoint, str):
         raise TypeError(f'checkpoint must be "best", "last" or a name such as "step-00000500", not {checkpoint!r}')
     folders = [find_model(path) for path in paths] or [default_model()]
+    engine = default_engine(folders) if engine is None else engine
     if engine == "ctranslate2":
         from heed.engines.exported import open_ctranslate2
 
         return Translator(open_ctranslate2(folders, checkpoint, int8))
-    if engine != "torch":
+    if engine not in NAMES:
         raise ConfigError(f"there is no engine {engine!r}; there are: {', '.join(NAMES)}")
-    from heed.engines.pytorch import open_pytorch
+    if engine == "native":
+        from heed.engines.native import open_native as open_engine
+    else:
+        if find_spec("torch") is None:
+            raise ConfigError(TORCH_IS_MISSING)
+        from heed.engines.pytorch import open_pytorch as open_engine  # type: ignore[assignment]
 
-    return Translator(open_pytorch(folders, checkpoint, int8), partial(_read_calibration, folders, checkpoint))
+    return Translator(open_engine(folders, checkpoint, int8), partial(_read_calibration, folders, checkpoint))
+
+
+def default_engine(folders: Sequence[Path]) -> str:
+    """Return the name of the engine for the models of these run folders.
+
+    Raises:
+        CheckpointError: a folder is missing or damaged.
+    """
+    from heed.engines.native import reason_not_supported
+
+    return "torch" if reason_not_supported(folders) else "native"
 
 
 def _read_calibration(folders: list[Path], checkpoint: str) -> "Calibration":

@@ -3,6 +3,11 @@
 import difflib
 from collections.abc import Iterable
 
+TORCH_IS_MISSING = (
+    "PyTorch is not installed: pip install 'heed[train]'. Only translating and scoring work without it, and need a C "
+    "compiler"
+)
+
 
 def counted(n: int, noun: str, plural: str = "") -> str:
     """Write a number with its noun: "1 pair", "2,000 pairs"; `plural` is for nouns that do not simply add an s."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from heed.box import DEFAULT, names
 from tests.cli.conftest import Trained, heed
 
 SOURCE = ["a b c", "", "d e", "a b " * 100, "c"]
@@ -107,3 +108,13 @@ def test_an_input_is_not_overwritten(trained: Trained, files: tuple[Path, Path])
     done = heed("align", "--model", trained.path, "--source", files[0], "--target", files[1], "--out", files[0])
     assert done.code == 2 and "would overwrite an input file" in done.err
     assert files[0].read_text().startswith("a b c\n")
+
+
+@pytest.mark.skipif(DEFAULT not in names(), reason="no model in the box")
+def test_the_model_in_the_box_is_known_by_its_name(tmp_path: Path) -> None:
+    paths = tmp_path / "a.en", tmp_path / "a.de"
+    for path, line in zip(paths, ("The cat sleeps.", "Die Katze schläft."), strict=True):
+        path.write_text(f"{line}\n", encoding="utf-8")
+    done = heed("align", "--model", DEFAULT, "--source", paths[0], "--target", paths[1])
+    assert done.code == 0 and done.lines == ["0-0 1-1 2-2"], done.err
+    assert "pairs of heed demo" in done.err

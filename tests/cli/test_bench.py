@@ -17,6 +17,7 @@ from heed.bench.rounds import in_turns, percentile, rates
 from heed.bench.translating import engines
 from heed.cli.main import main
 from heed.config import ModelConfig
+from heed.kernels.library import library
 from heed.model.size import update_operations
 from heed.vocabulary import Vocabulary
 from tests.cli.conftest import TINY_SETTINGS, Done, Trained, heed, letters, write_lines
@@ -104,7 +105,8 @@ def test_translating(trained: Trained, tmp_path: Path) -> None:
     result = found(heed(*request, "--beam", 3, "--json"))
     assert (result["sentences"], result["beam"], result["single"], result["text"]) == (30, 3, 7, str(text))
     sides = result["engines"]
-    assert list(sides) == ["torch", "torch int8", "ctranslate2", "ctranslate2 int8"]
+    in_c = [] if library() is None else ["torch int8", "native", "native int8"]
+    assert list(sides) == ["torch", *in_c, "ctranslate2", "ctranslate2 int8"]
     for one in sides.values():
         assert len(one["seconds"]) == 2
         same_rates(30, one["seconds"], one["sentences_per_second"])

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from heed.cli.main import main
+from heed.kernels.library import library
 from heed.lock import FolderLock
 from tests.cli.conftest import (
     ENVIRONMENT,
@@ -31,7 +32,7 @@ def learnt(train_run: TrainRun) -> Path:
     return train_run(train__max_steps=400, train__warmup_steps=60, train__learning_rate_factor=1.0).path
 
 
-# --- torch, the default -----------------------------------------------------------------------------------
+# --- heed's own search -----------------------------------------------------------------------------------
 
 
 def loaded(run: Path, *options: str) -> str:
@@ -47,12 +48,13 @@ def loaded(run: Path, *options: str) -> str:
     return done.stdout.splitlines()[-1]
 
 
-def test_by_default_torch_translates_and_nothing_is_exported(trained: Trained, cache: Path) -> None:
-    assert loaded(trained.path) == "0 True False"
+def test_by_default_torch_is_not_loaded_and_nothing_is_exported(trained: Trained, cache: Path) -> None:
+    assert loaded(trained.path) == f"0 {library() is None} False"
+    assert loaded(trained.path, "--engine", "torch") == "0 True False"
     assert exports(cache) == []
 
 
-def test_eight_bits_by_torch(trained: Trained, cache: Path) -> None:
+def test_eight_bits(trained: Trained, cache: Path) -> None:
     whole, eighth = (
         heed("translate", "--model", trained.path, "--scores", *options, given="a b c\nd c\n")
         for options in ([], ["--int8"])
@@ -174,7 +176,7 @@ def test_unsupported_options_are_refused_and_torch_supports_them(
     request = ["translate", "--model", trained.path, *options, *values]
     refused = heed(*request, *CTRANSLATE2, given="a b\n")
     assert refused.code == 2 and reason in refused.err and refused.out == ""
-    assert "use engine torch, the default" in refused.err
+    assert "use heed's own search, the default" in refused.err
     assert exports(cache) == []  # refused before anything is loaded or made
     done = heed(*request, given="a b\n")
     assert (done.code, len(done.lines)) == (0, 1), done.err
@@ -207,11 +209,12 @@ def test_evaluate_names_the_engine(
     source = write_lines(tmp_path / "s", letters(6, 20))
     reference = write_lines(tmp_path / "r", [line[::-1] for line in letters(6, 20)])
     request = ["evaluate", "--model", trained.path, "--source", source, "--reference", reference, "--json"]
-    found = {}
+    own, found = "torch" if library() is None else "native", {}
     for name, options in {
         "default": [],
         "torch": ["--engine", "torch"],
-        "eighth of torch": ["--int8"],
+        "eighth by default": ["--int8"],
+        "eighth of torch": ["--engine", "torch", "--int8"],
         "whole": CTRANSLATE2,
         "eighth": [*CTRANSLATE2, "--int8"],
     }.items():
@@ -221,12 +224,14 @@ def test_evaluate_names_the_engine(
         (signature,) = {one["signature"].split("|engine:")[1] for one in result["scores"]}
         found[name] = (signature, result["perplexity"], out.read_text(encoding="utf-8"))
     assert {name: signature for name, (signature, _, _) in found.items()} == {
-        "default": "torch",
+        "default": own,
         "torch": "torch",
+        "eighth by default": f"{own}|weights:int8",
         "eighth of torch": "torch|weights:int8",
         "whole": "ctranslate2",
         "eighth": "ctranslate2|weights:int8",
     }
-    assert len({perplexity for _, perplexity, _ in found.values()}) == 1  # always torch's, with full weights
+    perplexities = [perplexity for _, perplexity, _ in found.values()]
+    assert perplexities == pytest.approx([perplexities[0]] * len(found), rel=1e-5)  # always with full weights
     assert found["default"][2] == found["torch"][2] == found["whole"][2]
     assert len(exports(cache)) == 2

@@ -62,6 +62,24 @@ def test_many_processes_equal_one(whole: Whole, n: int, kind: list[str]) -> None
     assert_same_scores(many, one)
 
 
+# Settings of the Transformer have their defaults in other kinds of models.
+_OTHER_KIND = [word for key in ("d_ff=2048", "h=8", "norm=post") for word in ("--set", f"model.{key}")]
+BASELINES = {
+    "lstm": [*_OTHER_KIND, "--set", "model.kind=recurrent"],
+    "gru": [*_OTHER_KIND, "--set", "model.kind=recurrent", "--set", "model.cell=gru"],
+    "convolutional": [*_OTHER_KIND, "--set", "model.kind=convolutional"],
+}
+
+
+@pytest.mark.parametrize("kind", [[], SHARDED], ids=["ddp", "sharded"])
+@pytest.mark.parametrize("baseline", BASELINES)
+def test_two_processes_equal_one_for_other_kinds_of_models(whole: Whole, baseline: str, kind: list[str]) -> None:
+    one, two = whole(1, *BASELINES[baseline], exact=True), whole(2, *BASELINES[baseline], *kind, exact=True)
+    for step in (2, 4, 6):
+        assert_close(two, one, step)
+    assert_same_scores(two, one)
+
+
 TECHNIQUES = [
     *("--set", "text.bpe_dropout=0.2", "--set", "train.noise=0.5"),
     *("--set", "train.consistency=3", "--set", "train.cutoff=0.1"),

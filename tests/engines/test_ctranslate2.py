@@ -208,7 +208,7 @@ UNSUPPORTED = {
 @pytest.mark.parametrize("case", UNSUPPORTED)
 def test_unsupported_options_are_refused(exported: Translator, case: str) -> None:
     asked, reason = UNSUPPORTED[case]
-    with pytest.raises(DecodeError, match=f"engine ctranslate2 cannot do this: {reason}; use engine torch"):
+    with pytest.raises(DecodeError, match=f"engine ctranslate2 cannot do this: {reason}; use heed's own search"):
         exported.translate(["a"], **asked)  # type: ignore[arg-type]
 
 
@@ -226,7 +226,7 @@ def test_an_ensemble_is_refused(learnt: Path) -> None:
 
 
 def test_an_unknown_engine(learnt: Path) -> None:
-    with pytest.raises(ConfigError, match="there is no engine 'auto'; there are: torch, ctranslate2"):
+    with pytest.raises(ConfigError, match="there is no engine 'auto'; there are: native, torch, ctranslate2"):
         load(learnt, engine="auto")
 
 

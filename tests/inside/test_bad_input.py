@@ -1,16 +1,13 @@
 """What cannot be inspected is refused before anything is computed, with a word on what to do."""
 
 import pytest
-import torch
 
 from heed.config import DecodeConfig
 from heed.engines.pytorch import PyTorchEngine
 from heed.errors import DecodeError
 from heed.text.tokenizer import Tokenizer
 from heed.translator import Translator
-from tests.conftest import small_config
 from tests.inside.conftest import small_translator
-from tests.model.test_interface import Gru
 
 
 @pytest.mark.parametrize("text", ["", "  ", "\n", "\u2028"])
@@ -27,13 +24,6 @@ def test_a_text_over_the_limit_is_refused_with_both_numbers(tokenizer: Tokenizer
 def test_three_hundred_pieces_are_shown_by_a_model_that_can_read_them(tokenizer: Tokenizer) -> None:
     found = small_translator(tokenizer, max_length=310).inspect("fox " * 300, beam=1)
     assert found.attention["encoder"].shape == (2, 2, 301, 301)
-
-
-def test_a_model_of_another_kind_says_what_can_be_shown(tokenizer: Tokenizer) -> None:
-    torch.manual_seed(1)
-    engine = PyTorchEngine([Gru(small_config(), tokenizer.vocabulary)], tokenizer, DecodeConfig())
-    with pytest.raises(DecodeError, match="has no attention heads to inspect; what can be shown of it is its search"):
-        Translator(engine).inspect("fox")
 
 
 def test_an_ensemble_and_eight_bits_are_refused(tokenizer: Tokenizer) -> None:

@@ -74,3 +74,14 @@ def test_modules_make_elements_without_markup(name: str, code: str) -> None:
         assert word not in code, (name, word)
     for imported in re.findall(r'^import .* from "([^"]+)";$', code, re.M):
         assert imported in modules()
+
+
+def test_a_very_long_text_has_its_attention_as_bytes(one: Inspection) -> None:
+    made = document(one, 2000)
+    assert made.summary["walk"]["attention"] == "whole 255ths"
+    for kind in ("encoder", "decoder", "cross"):
+        index = made.summary["arrays"][f"attention.{kind}"]
+        assert index["dtype"] == "uint8" and index["scale"] == 1 / 255
+        found = read(made.summary, made.data, f"attention.{kind}") / 255
+        np.testing.assert_allclose(found, one.attention[kind], atol=0.5 / 255 + 1e-6)
+        assert (found[one.attention[kind] == 0] == 0).all()

@@ -480,3 +480,22 @@ def test_a_table_of_very_many_words_is_a_picture(open_page: Open, tokenizer: Tok
     for view in VIEWS:
         tab.click(f"#tab-{view}")
         assert tab.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, view
+
+
+def test_pieces_stand_beside_the_text_they_cover(open_page: Open, tokenizer: Tokenizer) -> None:
+    """JavaScript counts an emoji as two or more units, Python as one character or more."""
+    found = small_translator(tokenizer).inspect("🐈 the 👩‍🚀 quick fox 🇩🇪 dog")
+    tab = open_page(found, "view=walk&stage=encoder.pieces")
+    texts = tab.eval_on_selector_all("#pieces tbody tr", "rows => rows.map(row => row.cells[1].textContent)")
+    assert texts == [found.source.text[begin:end] for begin, end in found.source.offsets]
+
+
+def test_the_walk_lists_the_next_words_and_what_every_head_sees(open_page: Open, one: Inspection) -> None:
+    tab = open_page(one, "view=walk&stage=output.probabilities&i=2")
+    said = tab.inner_text(".provenance")
+    for piece in one.summary()["next_words"][2]["pieces"][:5]:
+        assert f"“{shown(piece)}”" in said
+    tab = open_page(one, "view=walk&stage=encoder.self.softmax&wlayer=1&whead=0&i=3")
+    weights = one.attention["encoder"][1, 1, 3]
+    other = f"2 “{one.source.labels[int(weights.argmax())]}” {weights.max():.2f}"
+    assert f"The same word in the other heads: {other}" in tab.inner_text(".provenance")

@@ -1,6 +1,7 @@
 """Figures: real XML, with as many lines, cells and words as there are weights to draw."""
 
 import xml.etree.ElementTree as ElementTree
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -9,7 +10,10 @@ from heed.errors import ConfigError
 from heed.inside.inspection import Inspection
 from heed.inside.svg import _VIEWS, Choice, draw
 from heed.text.tokenizer import Tokenizer
-from tests.inside.conftest import small_translator
+from tests.inside.conftest import SAMPLE, small_translator
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -79,3 +83,21 @@ def test_what_is_not_there_is_named(one: Inspection, choice: Choice, message: st
     with pytest.raises(ConfigError) as caught:
         draw(one, "attention", choice)
     assert str(caught.value).startswith(message)
+
+
+def test_no_text_is_cut_off(browser: "Browser", tokenizer: Tokenizer) -> None:
+    found = small_translator(tokenizer).inspect("the fox", sample=SAMPLE)
+    tab = browser.new_page(viewport={"width": 1400, "height": 900})
+    for view in _VIEWS:
+        tab.set_content(draw(found, view, Choice()))
+        outside = tab.evaluate(
+            """() => {
+              const page = document.querySelector("svg").getBoundingClientRect();
+              return [...document.querySelectorAll("text")].filter((one) => {
+                const box = one.getBoundingClientRect();
+                return box.left < page.left - 1 || box.right > page.right + 1 || box.bottom > page.bottom + 1;
+              }).map((one) => one.textContent);
+            }"""
+        )
+        assert outside == [], view
+    tab.close()

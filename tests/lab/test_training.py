@@ -149,20 +149,33 @@ def test_a_run_of_another_kind_is_named(tmp_path: Path, tokenizer: Tokenizer, va
     assert "recurrent" in err and "Traceback" not in err
 
 
-def test_a_model_without_heads_says_what_can_be_shown(tmp_path: Path, tokenizer: Tokenizer, run: Path) -> None:
+def test_a_model_without_heads_shows_what_it_has(tokenizer: Tokenizer, run: Path) -> None:
     from heed.config import DecodeConfig
     from heed.engines.pytorch import PyTorchEngine
     from heed.errors import DecodeError
-    from heed.lab.answers import inspected
-    from heed.lab.asked import asked
+    from heed.lab.answers import inspected, why
+    from heed.lab.asked import asked, asked_why
     from heed.lab.models import Models, Opened
+    from heed.lab.strip import _fixed_sentences, _frame
     from tests.conftest import small_config
     from tests.model.test_interface import Gru
 
+    engine = PyTorchEngine([Gru(small_config(), tokenizer.vocabulary).eval()], tokenizer, DecodeConfig())
+
     class OneGru(Models):
         def open(self, number: int, checkpoint: str) -> Opened:
-            engine = PyTorchEngine([Gru(small_config(), tokenizer.vocabulary)], tokenizer, DecodeConfig())
-            return Opened("a recurrent model", "best", engine)
+            return Opened("a recurrent model", run, "best", engine)
 
-    with pytest.raises(DecodeError, match="has no attention heads to inspect; what can be shown of it is its search"):
-        inspected(OneGru([run]), asked({"client": "a", "text": "fox"}), lambda: False)
+    models = OneGru([run])
+    question = {"client": "a", "text": "the fox", "parts": ["measures", "walk"]}
+    answer = inspected(models, asked(question), lambda: False)
+    summary = json.loads(answer[4 : 4 + int.from_bytes(answer[:4], "little")])
+    assert summary["beam"]["nodes"] and "occlusion.change" in summary["arrays"] and summary["walk"]["layers"] == {}
+    body = {**question, "before": [], "this": [9], "that": [11]}
+    found = why(models, asked(body), asked_why(body), lambda: False)
+    assert len(found["parts"]) == 2
+    with pytest.raises(DecodeError, match="has no attention heads"):
+        inspected(models, asked({**question, "switches": {"positions": False}}), lambda: False)
+    models.measure_roles(models.open(0, "best"))  # there are none to measure
+    frame = _frame(engine, 5, _fixed_sentences(run, engine))
+    assert len(frame.translations) == 3 and frame.attention == []

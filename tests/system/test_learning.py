@@ -22,8 +22,18 @@ def heed(*arguments, **more):
 TASKS = {"copy": lambda letters: letters, "reverse": lambda letters: letters[::-1], "sort": sorted}
 
 
-@pytest.mark.parametrize("task", TASKS)
-def test_learns_a_task_on_letters(task, tmp_path: Path):
+_TRANSFORMER = ["d_ff=128", "h=4", "norm=pre"]
+PRESETS = {"tiny": _TRANSFORMER, "gnmt-tiny": [], "gru-tiny": [], "convs2s-tiny": [], "bytenet-tiny": []}
+
+
+@pytest.mark.parametrize(
+    ("task", "preset"),
+    [
+        *((task, "tiny") for task in TASKS),
+        *((task, other) for other in list(PRESETS)[1:] for task in ("copy", "reverse")),
+    ],
+)
+def test_learns_a_task_on_letters(task, preset, tmp_path: Path):
     seed = time.time_ns() % 10**6
     print(f"seed {seed}")
     draw = random.Random(seed)
@@ -32,12 +42,12 @@ def test_learns_a_task_on_letters(task, tmp_path: Path):
     draw.shuffle(pairs)
     for name, part in (("train", pairs[400:]), ("valid", pairs[:200]), ("test", pairs[200:400])):
         (tmp_path / f"{name}.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in part), encoding="utf-8")
-    shape = ["encoder_layers=2", "decoder_layers=2", "d_model=64", "d_ff=128", "h=4", "dropout=0.0", "norm=pre"]
+    shape = ["encoder_layers=2", "decoder_layers=2", "d_model=64", "dropout=0.0", *PRESETS[preset]]
     training = ["max_steps=1200", "batch_tokens=2000", "warmup_steps=300", "learning_rate_factor=1.0", f"seed={seed}"]
     training += ["validate_every=600", "save_every=50"]
     heed(
         *("train", "--source", tmp_path / "train.tsv", "--valid-source", tmp_path / "valid.tsv"),
-        *("--out", tmp_path / "run", "--preset", "tiny", "--set", "text.vocab_size=300"),
+        *("--out", tmp_path / "run", "--preset", preset, "--set", "text.vocab_size=300"),
         *(word for setting in shape for word in ("--set", f"model.{setting}")),
         *(word for setting in training for word in ("--set", f"train.{setting}")),
     )

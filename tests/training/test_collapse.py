@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from heed.config import tiny
+from heed.config import gnmt_tiny, tiny
 from heed.training.collapse import collapse_advice, signs_of_collapse
 from tests.cli.conftest import heed, letters, settings, write_lines
 
@@ -55,6 +55,7 @@ def test_the_advice_names_the_settings_and_the_peak_of_equation_3() -> None:
     assert max(map(len, advice.splitlines())) <= 80
     before = replace(config, model=replace(config.model, norm="pre"))
     assert "model.norm" not in collapse_advice(before)
+    assert "model.norm" not in collapse_advice(gnmt_tiny())  # it has no norms
 
 
 def test_a_training_at_far_too_high_a_rate_says_so(tmp_path: Path) -> None:

@@ -9,14 +9,17 @@ import torch
 
 from heed.bench.rounds import in_turns, percentile, rates, timed
 from heed.kernels.library import library
-from heed.translator import Translator, load
+from heed.translator import Translator, default_engine, load
 
 
 def engines(path: Path, checkpoint: str) -> dict[str, Translator]:
     """Return a translator for each available engine, starting with torch, the reference."""
-    found = {"torch": load(path, checkpoint=checkpoint)}
+    found = {"torch": load(path, checkpoint=checkpoint, engine="torch")}
     if library() is not None:
-        found["torch int8"] = load(path, checkpoint=checkpoint, int8=True)
+        found["torch int8"] = load(path, checkpoint=checkpoint, int8=True, engine="torch")
+    if default_engine([path]) == "native":
+        found["native"] = load(path, checkpoint=checkpoint, engine="native")
+        found["native int8"] = load(path, checkpoint=checkpoint, int8=True, engine="native")
     if find_spec("ctranslate2") is not None:
         threads = torch.get_num_threads()
         for name, int8 in (("ctranslate2", False), ("ctranslate2 int8", True)):

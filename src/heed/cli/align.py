@@ -10,6 +10,7 @@ from itertools import islice, zip_longest
 from typing import TYPE_CHECKING
 
 from heed.bar import counting
+from heed.box import find_model
 from heed.cli.startup import import_torch
 from heed.errors import ConfigError, DataError
 from heed.wording import counted
@@ -37,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.epilog = (
         "examples:\n"
-        "  heed align --model runs/x --source a.en --target a.de > a.align\n"
+        "  heed align --model en-de --source a.en --target a.de > a.align\n"
         "  heed align --model runs/x --source a.en.gz --target a.de.gz --out a.align.gz\n"
         "  heed align --model runs/x --source a.en --target a.de --out a.align \\\n"
         "      --gold a.gold\n"
@@ -45,7 +46,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "      --heads 3.1,3.2 --step read --json"
     )
     group = parser.add_argument_group("model and text")
-    group.add_argument("--model", required=True, metavar="FOLDER", help="a run folder")
+    group.add_argument(
+        "--model", required=True, metavar="FOLDER", help="a run folder, or a name that heed models lists"
+    )
     group.add_argument(
         "--checkpoint", default="best", metavar="NAME", help="best (default), last, or a name such as step-00000500"
     )
@@ -96,7 +99,8 @@ def run(args: argparse.Namespace) -> int:
     from heed.inside.inspection import one_transformer
     from heed.translator import load
 
-    engine = load(args.model, checkpoint=args.checkpoint).engine
+    args.model = find_model(args.model)
+    engine = load(args.model, checkpoint=args.checkpoint, engine="torch").engine
     assert isinstance(engine, PyTorchEngine)
     model = one_transformer(engine)
     total = _check_lines(args)
@@ -146,19 +150,23 @@ def _choose(args: argparse.Namespace, engine: "PyTorchEngine", model: "Transform
     from pathlib import Path
 
     from heed.inside.alignment import choose
+    from heed.inside.sample import boxed_pairs
     from heed.run import RunFolder
 
     if args.choose_on:
         source, target = args.choose_on
+        texts = list(islice(_pairs(source, target), _CHOOSE_PAIRS))
+    elif texts := boxed_pairs(args.model, _CHOOSE_PAIRS):
+        source = "heed demo"
     else:
-        data = RunFolder.open(Path(args.model)).config.data
+        data = RunFolder.open(args.model).config.data
         source, target = data.valid_source, data.valid_target
         if not (source and target and Path(source).is_file() and Path(target).is_file()):
             raise ConfigError(
                 f"{source or 'validation text'}: not found, so there is no held-out text to choose heads with; "
                 "give --choose-on SOURCE TARGET (a few hundred pairs), or --heads"
             )
-    texts = list(islice(_pairs(source, target), _CHOOSE_PAIRS))
+        texts = list(islice(_pairs(source, target), _CHOOSE_PAIRS))
     encoded = zip(*(engine.tokenizer.encode_ids([pair[side] for pair in texts]) for side in (0, 1)), strict=True)
     pairs = [(a, b) for a, b in encoded if 0 < len(a) <= engine.limit and 0 < len(b) <= engine.limit]
     done = 0

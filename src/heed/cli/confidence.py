@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heed.cli.progress import in_chunks, with_progress
-from heed.cli.startup import import_torch
 
 if TYPE_CHECKING:
     from heed.confidence.calibration import Calibration
@@ -64,7 +63,6 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError(f"--plot {args.plot}: the folder {args.plot.parent} does not exist; create it first")
     if args.source == args.reference == "-":
         raise ConfigError("standard input can be used for one of the files only")
-    import_torch()
     from heed.run import RunFolder
     from heed.translation import Translation
     from heed.translator import load

@@ -9,7 +9,6 @@ from pathlib import Path
 from heed.cli.progress import in_chunks, with_progress
 from heed.cli.score import configure_scoring, named, report
 from heed.cli.search import add_engine, add_model, add_search, add_sentences, load_translator, search_options
-from heed.cli.startup import import_torch
 from heed.cli.translate import refuse_overwriting
 from heed.wording import counted
 
@@ -45,7 +44,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    import_torch()
     import heed
     from heed.checkpoint import read_manifest
     from heed.errors import ConfigError, DataError
@@ -61,8 +59,10 @@ def run(args: argparse.Namespace) -> int:
     refuse_overwriting(args.output, args.source, args.baseline, *args.reference)
     translator = load_translator(args)
     options = replace(search_options(args, translator), copy=False)  # score the model, with any engine
-    # Perplexity always comes from torch.
-    reference = translator if args.engine == "torch" else load(*args.model, checkpoint=args.checkpoint)
+    # Perplexity always comes from heed's own engines, with whole weights.
+    reference = translator
+    if args.engine == "ctranslate2" or (args.engine == "native" and args.int8):
+        reference = load(*args.model, checkpoint=args.checkpoint)
     sources = list(read_lines(args.source))
     if not sources:
         raise DataError(f"{named(args.source)}: is empty, nothing to translate; name a file with --source")

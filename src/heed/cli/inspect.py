@@ -77,13 +77,15 @@ def run(args: argparse.Namespace) -> int:
     import_torch()
     from heed.cli.output import Output
     from heed.durable import write_file
+    from heed.inside.inspection import one_core_if_small
     from heed.translator import load
 
     out = Output(args.out) if args.out else None
     if args.npz:
         Output(args.npz)  # can it be written? Before anything is computed
     args.model = default_model() if args.model is None else find_model(args.model)
-    translator = load(args.model, checkpoint=args.checkpoint)
+    translator = load(args.model, checkpoint=args.checkpoint, engine="torch")
+    one_core_if_small(translator.models[0])
     options = search_options(args, translator)
     sample, sample_name = _sample(args)
     with counting(100, "inspecting, %") as tell:
@@ -138,7 +140,7 @@ def _drawn(args: argparse.Namespace, inspection: "Inspection") -> str:
 
 def _sample(args: argparse.Namespace) -> tuple[list[tuple[str, str]], str]:
     """Return pairs to measure heads on: those asked for, or the run's validation text if it is still there."""
-    from heed.inside.sample import read_pairs, read_trees, validation_files, validation_trees
+    from heed.inside.sample import boxed_pairs, read_pairs, read_trees, validation_files, validation_trees
 
     if args.roles_from:
         source, target = args.roles_from
@@ -158,7 +160,7 @@ def _sample(args: argparse.Namespace) -> tuple[list[tuple[str, str]], str]:
                 f"{files[0]}: cannot be read, so the heads get no names; --roles-from names other text",
                 file=sys.stderr,
             )
-    return [], ""
+    return boxed_pairs(run, _SAMPLE_PAIRS), "sentences of heed demo"
 
 
 def _say(path: str) -> None:

@@ -6,8 +6,9 @@ import socket
 import sys
 from pathlib import Path
 
+from heed.box import DEFAULT, default_model, find_model, names
 from heed.cli.startup import import_torch
-from heed.errors import CheckpointError, ConfigError, printable
+from heed.errors import ConfigError, printable
 
 HELP = "type a sentence and see inside as you type; switch parts off; watch a run train"
 
@@ -24,15 +25,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "checkpoints or sentences; ask why one word and not another; watch a run train.\n"
         "It needs starlette and uvicorn: pip install 'heed[lab]'. Ctrl-C ends it."
     )
-    parser.epilog = (
-        "examples:\n  heed lab\n  heed lab --model runs/x --model runs/y\n  heed lab --model runs/x --port 0"
-    )
+    parser.epilog = "examples:\n  heed lab\n  heed lab --model en-de --model runs/x\n  heed lab --model runs/x --port 0"
     parser.add_argument(
         "--model",
         action="append",
-        type=Path,
         metavar="FOLDER",
-        help="a run folder; repeat it for several (default: all below runs)",
+        help="a run folder, or a name that heed models lists; repeat it for several (default: all below runs, and "
+        "English to German, from the box)",
     )
     parser.add_argument(
         "--port", type=int, default=_PORT, metavar="N", help=f"port on {_HOST}; 0: any that is free (default: {_PORT})"
@@ -51,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     listening = _listen(args.port)
     import_torch()
     from heed.lab.app import create_app
-    from heed.lab.models import Models
+    from heed.lab.models import Models, name_of
 
     with listening:
         models = Models(paths)
@@ -59,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
             if one["problem"]:
                 print(printable(one["problem"]), file=sys.stderr)
         print(f"http://{_HOST}:{listening.getsockname()[1]}/", flush=True)
-        print(f"{', '.join(map(str, paths))}: open that address in a browser; Ctrl-C ends the lab", file=sys.stderr)
+        print(f"{', '.join(map(name_of, paths))}: open that address in a browser; Ctrl-C ends the lab", file=sys.stderr)
         config = uvicorn.Config(
             create_app(models), log_level="warning", access_log=False, ws="none", timeout_graceful_shutdown=3
         )
@@ -67,8 +66,8 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _runs(given: list[Path] | None) -> list[Path]:
-    """Return the run folders to show.
+def _runs(given: list[str] | None) -> list[Path]:
+    """Return the models to show: those given, or the runs below `runs` and the model in the box.
 
     Raises:
         CheckpointError: there is none.
@@ -76,13 +75,9 @@ def _runs(given: list[Path] | None) -> list[Path]:
     from heed.follow.runs import find_runs
 
     if given:
-        return list(dict.fromkeys(given))
+        return list(dict.fromkeys(map(find_model, given)))
     found = list(find_runs(_FOLDER)) if _FOLDER.is_dir() else []
-    if not found:
-        raise CheckpointError(
-            f"there is no run folder below {_FOLDER}; name one with --model, or train one with `heed demo`"
-        )
-    return found
+    return found if found and DEFAULT not in names() else [*found, default_model()]
 
 
 def _listen(port: int) -> socket.socket:

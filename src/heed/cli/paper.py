@@ -2,11 +2,41 @@
 
 import argparse
 
-from heed.cli.experiments import table1, table4, window
+from heed.cli.experiments import (
+    averaging,
+    beam,
+    cost,
+    fidelity,
+    figures,
+    norm,
+    positions,
+    questions,
+    schedule,
+    table1,
+    table2,
+    table3,
+    table4,
+    window,
+)
 from heed.cli.usage import Parser
 
 HELP = "run an experiment of the paper, with its numbers beside ours"
-EXPERIMENTS = {"table1": table1, "table4": table4, "window": window}
+EXPERIMENTS = {
+    "table1": table1,
+    "window": window,
+    "table2": table2,
+    "table3": table3,
+    "table4": table4,
+    "figures": figures,
+    "schedule": schedule,
+    "cost": cost,
+    "averaging": averaging,
+    "beam": beam,
+    "positions": positions,
+    "norm": norm,
+    "questions": questions,
+    "fidelity": fidelity,
+}
 
 
 def configure(parser: Parser) -> None:
@@ -14,7 +44,13 @@ def configure(parser: Parser) -> None:
         'Run an experiment of "Attention Is All You Need": the published numbers, ours,\n'
         "what differs, and whether the two may be compared."
     )
-    parser.epilog = "examples:\n" + "\n".join(f"  heed paper {name}" for name in EXPERIMENTS)
+    parser.epilog = (
+        "examples:\n"
+        "  heed paper fidelity\n"
+        "  heed paper table3 --data multi30k\n"
+        "  heed paper beam --model runs/x\n"
+        "\nEach adds its part to one page: paper/report.html (docs/experiments.md)."
+    )
     names = parser.add_subparsers(title="experiments", dest="experiment", metavar="NAME", required=True)
     for name, module in EXPERIMENTS.items():
         experiment = names.add_parser(name, help=module.HELP)

@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     for written in (args.output, out.part):
         refuse_overwriting(written, args.input, args.from_trees)
     keep_freed_memory()
-    translator = load(*args.model, checkpoint=args.checkpoint, int8=args.int8)
+    translator = load(*args.model, checkpoint=args.checkpoint, int8=args.int8, engine="torch")
     engine = translator._pytorch()
     tree_tokenizer(engine, " ".join(args.model))
     options = search_options(args, translator)

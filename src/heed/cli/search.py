@@ -55,9 +55,9 @@ def add_engine(group: argparse._ActionsContainer) -> None:
     group.add_argument("--int8", action="store_true", help="use 8-bit weights: faster, slightly less exact")
     group.add_argument(
         "--engine",
-        choices=["torch", "ctranslate2"],
-        default="torch",
-        help="torch (default), or ctranslate2: starts a second faster, if installed",
+        choices=["native", "torch", "ctranslate2"],
+        help="native: heed's search in C, the default with a C compiler; torch: the same with PyTorch; ctranslate2, "
+        "if installed",
     )
 
 
@@ -82,22 +82,25 @@ def check_options(args: argparse.Namespace) -> None:
 def load_translator(args: argparse.Namespace) -> "Translator":
     """Load the models with the engine that --engine names; args.model becomes the list of their folders.
 
+    args.engine becomes the name of the engine.
+
     Raises:
         ConfigError: the engine is not installed, or does not support an option.
         CheckpointError: there is no such model.
     """
     args.model = [find_model(given) for given in args.model or ()] or [default_model()]
+    from heed.allocator import keep_freed_memory
+    from heed.translator import default_engine, load
+
+    args.engine = args.engine or default_engine(args.model)
     if args.engine == "torch":
         import_torch()
-    else:
+    elif args.engine == "ctranslate2":
         from heed.engines.ctranslate2 import unsupported
         from heed.errors import ConfigError
 
         if (reason := unsupported(_run_independent_options(args))) is not None:  # before the model is exported
             raise ConfigError(reason)
-    from heed.allocator import keep_freed_memory
-    from heed.translator import load
-
     keep_freed_memory()
     return load(*args.model, checkpoint=args.checkpoint, int8=args.int8, engine=args.engine)
 

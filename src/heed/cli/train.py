@@ -55,7 +55,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     settings = parser.add_argument_group("settings")
     settings.add_argument(
         "--preset",
-        help="quick, tiny, swift, small, base or big (default: base, the paper's);\nparsing or parsing-paper",
+        help="quick, tiny, swift, small, base or big (default: base, the paper's); parsing or parsing-paper; "
+        "gnmt-tiny, gru-tiny, convs2s-tiny or bytenet-tiny, to compare with; "
+        "table3-A-h1, ...: rows of Table 3, named by heed paper table3 --dry-run",
     )
     settings.add_argument(
         "--set", action="append", default=[], metavar="SECTION.KEY=VALUE", help="change one setting; may be repeated"

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from heed.kernels.candidates import best_by_kernel
+from heed.kernels.library import kernels
 
 _MAX_SORTED_LOGITS = (
     40_000  # up to this many in a batch, sorting is as fast as grouping; so it is for small vocabularies
@@ -21,8 +22,10 @@ def best_continuations(
     are -inf. `logits_BWV` may be overwritten.
     """
     n = min(n, logits_BWV[0].numel())
-    if allowed_BWV is None and (found := best_by_kernel(live_BW, logits_BWV, n, never)) is not None:
-        return found
+    if allowed_BWV is None and kernels(live_BW, logits_BWV) is not None:
+        if (found := best_by_kernel(live_BW.detach().numpy(), logits_BWV.detach().numpy(), n, never)) is not None:
+            totals, parents, tokens = map(torch.from_numpy, found)
+            return totals, parents, tokens
     start_BW = live_BW - _log_sum_exp(logits_BWV)
     for token in never:
         logits_BWV[..., token].fill_(-torch.inf)

@@ -17,7 +17,6 @@ Two differences remain: padding and the unknown token are excluded before the so
 tokens share their probability; and sums are rounded differently, which may decide between near ties.
 """
 
-import os
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from typing import Any, NamedTuple
 
 from heed.config import Config, DecodeConfig
 from heed.decode.penalty import length_penalty
+from heed.engines.threads import available_threads
 from heed.errors import CheckpointError
 from heed.options import SearchOptions
 from heed.text.tokenizer import Tokenizer
@@ -57,7 +57,7 @@ def unsupported(options: SearchOptions) -> str | None:
         "it cannot be cancelled": options.is_cancelled is not None,
     }
     reason = next((reason for reason, holds in unable.items() if holds), None)
-    return reason and f"engine ctranslate2 cannot do this: {reason}; use engine torch, the default"
+    return reason and f"engine ctranslate2 cannot do this: {reason}; use heed's own search, the default"
 
 
 class CTranslate2Engine:
@@ -73,7 +73,7 @@ class CTranslate2Engine:
         self._int8, self._weights = int8, weights
         # One thread per batch, and as many batches in parallel as there are cores. Several threads per batch are
         # slower, even for a single batch: the matrix products of one step are too small to share.
-        self._workers = _available_threads()
+        self._workers = available_threads()
         with self._naming_the_folder():
             self._translator = ctranslate2.Translator(
                 str(folder),
@@ -230,11 +230,3 @@ def _dropped_may_be_n_best(hypotheses: list[_Hypothesis], longest: int, alpha: f
     """Return whether one less probable than all these, and no longer, could be among the n best."""
     best_possible = min(one.log_probability for one in hypotheses) / length_penalty(longest, alpha)
     return best_possible > sorted((one.score for one in hypotheses), reverse=True)[n_best - 1]
-
-
-def _available_threads() -> int:
-    """Return OMP_NUM_THREADS, which torch obeys, too; otherwise the number of cores this process may use."""
-    setting = os.environ.get("OMP_NUM_THREADS", "")
-    if setting.isdecimal() and int(setting):
-        return int(setting)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

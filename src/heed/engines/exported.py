@@ -42,7 +42,7 @@ def open_ctranslate2(paths: Sequence[Path], checkpoint: str = "best", int8: bool
         raise ConfigError("engine ctranslate2: CTranslate2 is not installed (pip install 'heed[ctranslate2]')")
     if len(paths) > 1:
         raise ConfigError(
-            "engine ctranslate2: it does not support ensembles; give one model, or use engine torch, the default"
+            "engine ctranslate2: it does not support ensembles; give one model, or use heed's own search, the default"
         )
     path = paths[0]
     weights = checkpoint_path(path, checkpoint)

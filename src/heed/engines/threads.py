@@ -6,29 +6,39 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from heed.threads import thread_pool
-
 T = TypeVar("T")
 R = TypeVar("R")
 
 _lock = threading.Lock()
-_pools: dict[tuple[int, int], ThreadPoolExecutor] = {}  # by process id, since threads do not survive a fork, and size
+# By how they are made, their size, and the process id, since threads do not survive a fork.
+_pools: dict[tuple["MakePool", int, int], ThreadPoolExecutor] = {}
+MakePool = Callable[[int], ThreadPoolExecutor]
 
 
-def map_batches(work: Callable[[T], R], batches: Sequence[T], n_threads: int, all_cores_if_single: bool) -> Iterator[R]:
+def map_batches(
+    work: Callable[[T], R], batches: Sequence[T], n_threads: int, make_pool: MakePool, all_cores_if_single: bool
+) -> Iterator[R]:
     """Return an iterator over `work(batch)` in order, each computed by one thread of a shared pool.
 
     `all_cores_if_single`: a single batch is computed by this thread, with all cores.
     """
     if n_threads == 1 or not batches or (all_cores_if_single and len(batches) == 1):
         return map(work, batches)
-    return _pool(n_threads).map(work, batches)
+    return _pool(n_threads, make_pool).map(work, batches)
 
 
-def _pool(n_threads: int) -> ThreadPoolExecutor:
+def _pool(n_threads: int, make_pool: MakePool) -> ThreadPoolExecutor:
     """Return this process's pool of `n_threads` threads, created when first needed."""
     with _lock:
-        key = os.getpid(), n_threads
+        key = make_pool, n_threads, os.getpid()
         if key not in _pools:
-            _pools[key] = thread_pool(n_threads)
+            _pools[key] = make_pool(n_threads)
         return _pools[key]
+
+
+def available_threads() -> int:
+    """Return OMP_NUM_THREADS, which torch obeys, too; otherwise the number of cores this process may use."""
+    setting = os.environ.get("OMP_NUM_THREADS", "")
+    if setting.isdecimal() and int(setting):
+        return int(setting)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heed.inside.inspection import Inspection, Look
-from heed.inside.observe import KINDS
 from heed.model.embedding import SharedEmbedding
+from heed.model.transformer import Transformer
 
 LIMIT_BYTES = 5_000_000  # of a whole page, unless attention alone is larger
 _BASE64 = 4 / 3
@@ -56,6 +56,11 @@ class _Packing:
         self._parts += [content, padding]
         self._size += len(content) + len(padding)
 
+    def add_bytes(self, name: str, shares: NDArray[np.floating[Any]]) -> None:
+        """Add numbers from 0 to 1 as whole 255ths."""
+        self.add(name, np.round(255 * shares), "uint8")
+        self.index[name]["scale"] = 1 / 255
+
     def data(self) -> bytes:
         return b"".join(self._parts)
 
@@ -68,8 +73,12 @@ def document(inspection: Look, limit: int = LIMIT_BYTES, walk: bool = True) -> D
     packing = _Packing()
     attention_bytes = sum(one.nbytes for one in inspection.attention.values())
     precision = "float32" if attention_bytes * _BASE64 < limit / 2 else "float16"
-    for kind in KINDS:
-        packing.add(f"attention.{kind}", inspection.attention[kind], precision)
+    are_bytes = attention_bytes / 2 * _BASE64 > limit  # a very long text
+    for kind, weights in inspection.attention.items():
+        if are_bytes:
+            packing.add_bytes(f"attention.{kind}", weights)
+        else:
+            packing.add(f"attention.{kind}", weights, precision)
         if isinstance(inspection, Inspection):
             packing.add(f"heads_off.change.{kind}", inspection.heads_off.change[kind], "float32")
             packing.add(f"heads_off.first_choice.{kind}", inspection.heads_off.first_choice[kind], "int32")
@@ -79,25 +88,31 @@ def document(inspection: Look, limit: int = LIMIT_BYTES, walk: bool = True) -> D
     if isinstance(inspection, Inspection):
         packing.add("occlusion.change", inspection.occlusion.change, "float32")
         packing.add("occlusion.first_choice", inspection.occlusion.first_choice, "int32")
-    packing.add("lens.rank", inspection.lens.rank, "int32")
-    packing.add("lens.probability", inspection.lens.probability, "float32")
-    packing.add("lens.first_choice", inspection.lens.first_choice, "int32")
+    if inspection.lens is not None:
+        packing.add("lens.rank", inspection.lens.rank, "int32")
+        packing.add("lens.probability", inspection.lens.probability, "float32")
+        packing.add("lens.first_choice", inspection.lens.first_choice, "int32")
     layers: dict[str, list[int]] = {}
     columns: dict[str, int] = {}
-    if walk:
-        _add_ends(packing, inspection)
+    if walk and isinstance(inspection.model, Transformer):
+        _add_ends(packing, inspection, inspection.model)
         left = (limit - _OTHER_BYTES) / _BASE64 - len(zlib.compress(packing.data(), 1))
         layers, used = _add_layers(packing, inspection, left * _LAYERS_SHARE)
         columns = _add_weights(packing, inspection, layers, left - used)
     summary = inspection.summary()
     summary["arrays"] = packing.index
-    summary["walk"] = {"layers": layers, "columns": columns, "precision": "float16", "attention": precision}
+    summary["walk"] = {
+        "layers": layers,
+        "columns": columns,
+        "precision": "float16",
+        "attention": "whole 255ths" if are_bytes else precision,
+    }
     return Document(summary, packing.data())
 
 
-def _add_ends(packing: _Packing, inspection: Look) -> None:
-    """Add what enters the two stacks and what leaves them."""
-    walk, model = inspection.walk, inspection.model
+def _add_ends(packing: _Packing, inspection: Look, model: Transformer) -> None:
+    """Add what enters the two stacks, what leaves them, and which positions may attend to which."""
+    walk = inspection.walk
     outputs = {*inspection.target.ids, *inspection.top_ids[:, :_WORDS_TRACED].ravel().tolist()}
     if model.vocabulary.is_shared:
         outputs.update(inspection.source.ids)
@@ -106,6 +121,9 @@ def _add_ends(packing: _Packing, inspection: Look) -> None:
     _add_embedding(packing, "embedding", model.embedding, outputs)
     if "decoder.next_word" in walk:
         packing.add("walk.decoder.next_word", walk["decoder.next_word"], "float16")
+    for name in walk:
+        if name.endswith(".may_attend"):
+            packing.add(f"walk.{name}", walk[name], "uint8")
     for stack in ("encoder", "decoder"):
         packing.add(f"walk.{stack}.positions", walk[f"{stack}.positions"], "float16")
         packing.add(f"walk.{stack}.out", walk[f"{stack}.out"], "float16")

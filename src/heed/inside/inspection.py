@@ -7,11 +7,13 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from heed.engines.pytorch import PyTorchEngine
+from heed.engines.pytorch import MAX_ONE_CORE_D_MODEL, PyTorchEngine
 from heed.errors import DecodeError
 from heed.inside.beam import BeamTree, beam_tree, drawn_path
+from heed.inside.forced import logits_of
 from heed.inside.heads import HeadsOff, switch_off_heads
 from heed.inside.lens import Lens, lens
 from heed.inside.observe import KINDS, NOTHING_OFF, Kind, Switches
@@ -20,6 +22,7 @@ from heed.inside.roles import ROLES, Roles, Sample, measure_roles
 from heed.inside.switched import SwitchedSearch, switched
 from heed.inside.walk import Arrays, attention_of, record
 from heed.inside.words import Side, side_of
+from heed.model.interface import SequenceModel
 from heed.model.transformer import Transformer
 from heed.options import SearchOptions
 from heed.parser import constraint_of, sentences_of
@@ -52,10 +55,11 @@ _STOPS = (".", "!", "?", "。", "！", "？", "۔", "।", "…", ",", ";", ":")
 class Look:
     """What a model computed for one sentence and its translation: one search and one forward pass.
 
-    Attention weights are those of the formula (`model/attention.py`); a fused kernel's differ in the last bits.
+    Attention weights are those of the formula (`model/attention.py`); a fused kernel's differ in the last bits. A model
+    that is not a Transformer has neither heads nor layers to look into: its search and its logits are there.
     """
 
-    model: Transformer = field(repr=False)  # without the layers and positions that are switched off
+    model: SequenceModel = field(repr=False)  # without the layers and positions that are switched off
     name: str  # of the model
     switches: Switches = field(repr=False)
     n_forced: int  # pieces of the translation that were given
@@ -63,10 +67,10 @@ class Look:
     source: Side
     target: Side
     alpha: float
-    attention: dict[Kind, NDArray[np.float32]] = field(repr=False)  # layers × heads × rows × columns
-    walk: Arrays = field(repr=False)  # `walk.record` lists the names
+    attention: dict[Kind, NDArray[np.float32]] = field(repr=False)  # layers × heads × rows × columns, of what there is
+    walk: Arrays = field(repr=False)  # `walk.record` lists the names; of any model at least "logits"
     beam: BeamTree = field(repr=False)
-    lens: Lens = field(repr=False)
+    lens: Lens | None = field(repr=False)  # None: the model is not a Transformer
     roles: Roles | None = field(repr=False)  # None: there was no sample
     top_ids: NDArray[np.int64] = field(repr=False)  # T × TOP_WORDS: the most probable next tokens
     piece: Callable[[int], str] = field(repr=False)  # of an id
@@ -82,13 +86,13 @@ class Look:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return all arrays by name: attention.encoder, walk.encoder.0.self.q, occlusion.change and so on."""
-        found: dict[str, NDArray[Any]] = {f"attention.{kind}": self.attention[kind] for kind in KINDS}
+        found: dict[str, NDArray[Any]] = {f"attention.{kind}": array for kind, array in self.attention.items()}
         found |= {f"walk.{name}": array for name, array in self.walk.items()}
-        for kind in KINDS if self.roles is not None else ():
-            assert self.roles is not None
-            found[f"roles.share.{kind}"] = self.roles.share[kind]
-            found[f"roles.chance.{kind}"] = self.roles.chance[kind]
-        found |= {f"lens.{name}": array for name, array in asdict(self.lens).items()}
+        if self.roles is not None:
+            found |= {f"roles.share.{kind}": array for kind, array in self.roles.share.items()}
+            found |= {f"roles.chance.{kind}": array for kind, array in self.roles.chance.items()}
+        if self.lens is not None:
+            found |= {f"lens.{name}": array for name, array in asdict(self.lens).items()}
         return found
 
     def summary(self) -> dict[str, Any]:
@@ -116,6 +120,12 @@ class Look:
                 "finished": self.translation.finished,
             },
             "forced": self.n_forced,
+            "off": {
+                "heads": sorted(self.switches.heads),
+                "layers": sorted(self.switches.layers),
+                "causal": not self.switches.causal,
+                "positions": not self.switches.positions,
+            },
             "beam": asdict(self.beam),
             "roles": None
             if self.roles is None
@@ -146,7 +156,7 @@ class Look:
 
     def _chosen(self) -> list[NDArray[np.int64]]:
         """Return the arrays that name tokens."""
-        return [self.lens.first_choice]
+        return [] if self.lens is None else [self.lens.first_choice]
 
     def _pieces(self) -> dict[str, str]:
         """Return the pieces of all ids that arrays name."""
@@ -158,14 +168,13 @@ class Look:
 class Inspection(Look):
     """The same, and what each head and each source word is worth: a forward pass for each."""
 
-    heads_off: HeadsOff = field(repr=False)
+    heads_off: HeadsOff = field(repr=False)  # without entries: the model has no heads
     occlusion: Occlusion = field(repr=False)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         found = super().arrays()
-        for kind in KINDS:
-            found[f"heads_off.change.{kind}"] = self.heads_off.change[kind]
-            found[f"heads_off.first_choice.{kind}"] = self.heads_off.first_choice[kind]
+        found |= {f"heads_off.change.{kind}": array for kind, array in self.heads_off.change.items()}
+        found |= {f"heads_off.first_choice.{kind}": array for kind, array in self.heads_off.first_choice.items()}
         return found | {
             "occlusion.change": self.occlusion.change,
             "occlusion.first_choice": self.occlusion.first_choice,
@@ -204,14 +213,14 @@ def inspect_text(
     switched off, each source word that is left out, and each pair of the sample.
 
     Raises:
-        DecodeError: a blank text, one longer than the model's limit, or a model without heads.
+        DecodeError: a blank text, one longer than the model's limit, several models, or one in 8 bits.
     """
     options = SearchOptions(
         beam=engine.decode.beam if beam is None else beam,
         alpha=engine.decode.alpha if alpha is None else alpha,
     )
     seen = look(engine, text, options, name=name)
-    pairs = pairs_that_fit(engine, sample)
+    pairs = pairs_that_fit(engine, sample) if seen.attention else []
     tell = _Counter(progress, n_forward_passes(seen) + len(pairs))
     if pairs:
         seen = replace(seen, roles=roles_of(engine, pairs, sample_name, tell))
@@ -233,9 +242,10 @@ def look(
     `prefix`: the tokens that the translation begins with.
 
     Raises:
-        DecodeError: a blank text, one longer than the model's limit, an option out of range, or a model without heads.
+        DecodeError: a blank text, one longer than the model's limit, an option out of range, or switches for a model
+            that is not a Transformer.
     """
-    model, tokenizer = one_transformer(engine), engine.tokenizer
+    model, tokenizer = one_model(engine), engine.tokenizer
     if not normalize(text):
         raise DecodeError("the text is blank; give a sentence to inspect")
     sentence = sentences_of(tokenizer, [text])[0] if isinstance(tokenizer, TreeTokenizer) else None
@@ -247,8 +257,8 @@ def look(
             "inspect one sentence of it"
         )
     if switches != NOTHING_OFF:
-        model = switched(model, switches)
-        engine = engine.searching_with(SwitchedSearch(model, switches))
+        changed = switched(one_transformer(engine), switches)
+        model, engine = changed, engine.searching_with(SwitchedSearch(changed, switches))
     options = checked(replace(options, trace=options.sampling is None, prefix_ids=[prefix] if prefix else None))
     symbols: frozenset[str] = frozenset()
     blank: tuple[int, ...] = ()
@@ -260,8 +270,12 @@ def look(
     else:
         (translation,) = engine.translate([text], [0], options, lambda done: None)
     target = tokenizer.ids(translation.pieces)
-    walk = record(model, source, target, switches)
     sides = side_of(tokenizer, source), side_of(tokenizer, target, symbols)
+    if isinstance(model, Transformer):
+        walk = record(model, source, target, switches)
+        attention, layers = attention_of(walk, n_layers_of(model)), lens(model, walk, sides[1].ids, switches)
+    else:
+        walk, attention, layers = {"logits": logits_of(model, [source], target)[0].cpu().numpy()}, {}, None
     if translation.trace is None:
         beam = drawn_path(translation.pieces, translation.log_probabilities, translation.finished, options.alpha)
     else:
@@ -275,10 +289,10 @@ def look(
         source=sides[0],
         target=sides[1],
         alpha=options.alpha,
-        attention=attention_of(walk, n_layers_of(model)),
+        attention=attention,
         walk=walk,
         beam=beam,
-        lens=lens(model, walk, sides[1].ids, switches),
+        lens=layers,
         blank=blank,
         roles=roles,
         top_ids=np.argsort(-walk["logits"], axis=-1, kind="stable")[:, :TOP_WORDS],
@@ -290,16 +304,19 @@ def measured(seen: Look, tell: Callable[[int], None] = lambda n: None) -> Inspec
     """Measure what each head and each source word is worth to the translation. `tell` hears of each forward pass."""
     source, target = seen.source.ids[:-1], seen.target.ids[:-1]
     model, switches = seen.model, seen.switches
+    heads_off = HeadsOff({}, {})
+    if isinstance(model, Transformer):
+        heads_off = switch_off_heads(model, source, target, n_layers_of(model), model.config.h, tell, switches)
     return Inspection(
         **{one.name: getattr(seen, one.name) for one in fields(Look)},
-        heads_off=switch_off_heads(model, source, target, n_layers_of(model), model.config.h, tell, switches),
+        heads_off=heads_off,
         occlusion=leave_words_out(model, source, target, seen.source.words[:-1], tell, switches, seen.blank),
     )
 
 
 def n_forward_passes(seen: Look) -> int:
     """Return how many forward passes `measured` tells of."""
-    return sum(n_layers_of(seen.model).values()) * seen.model.config.h + len(seen.source.words) - 1
+    return sum(map(len, seen.attention.values())) * seen.model.config.h + len(seen.source.words) - 1
 
 
 def roles_of(
@@ -339,20 +356,38 @@ class _Counter:
         self._progress(self._done, self._total)
 
 
-def one_transformer(engine: PyTorchEngine) -> Transformer:
+def one_core_if_small(model: SequenceModel) -> None:
+    """Let PyTorch use one core for a small model: one sentence is too little work to share.
+
+    On a machine that is busy with other work, threads that wait for each other take many times as long.
+    """
+    if model.config.d_model <= MAX_ONE_CORE_D_MODEL:
+        torch.set_num_threads(1)
+
+
+def one_model(engine: PyTorchEngine) -> SequenceModel:
     """Return the model to look into.
 
     Raises:
-        DecodeError: it has no heads, there are several, or it is in 8 bits.
+        DecodeError: there are several, or it is in 8 bits.
     """
-    model = engine.models[0]
-    if not isinstance(model, Transformer):
-        raise DecodeError(
-            f'a model of model.kind = "{model.config.kind}" has no attention heads to inspect; what can be shown of it '
-            "is its search: translator.translate(..., trace=True)"
-        )
     if len(engine.models) > 1:
         raise DecodeError(f"inspect looks into one model, and these are {len(engine.models)}; load one of them")
     if engine.int8:
         raise DecodeError("inspect shows the model's own weights, not their 8-bit form; load it without int8")
+    return engine.models[0]
+
+
+def one_transformer(engine: PyTorchEngine) -> Transformer:
+    """Return the model whose heads to look at.
+
+    Raises:
+        DecodeError: it has no heads, there are several, or it is in 8 bits.
+    """
+    model = one_model(engine)
+    if not isinstance(model, Transformer):
+        raise DecodeError(
+            f'a model of model.kind = "{model.config.kind}" has no attention heads; what can be shown of it are its '
+            "search, its next words and what each source word is worth: heed inspect"
+        )
     return model

@@ -52,13 +52,15 @@ class Switches:
     causal: bool = True
     positions: bool = True
 
+    def mask(self, kind: Kind, mask: Tensor | None) -> Tensor | None:
+        """Return which positions may attend to which, if the model's own code says `mask`."""
+        return mask if self.causal or kind != "decoder" else None
+
     def attention(
         self, kind: Kind, layer: int, q_BHLK: Tensor, k_BHMK: Tensor, v_BHMC: Tensor, mask: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         """Return context_BHLC and weights_BHLM of equation (1), without what is off."""
-        context_BHLC, weights_BHLM = attention(
-            q_BHLK, k_BHMK, v_BHMC, mask if self.causal or kind != "decoder" else None
-        )
+        context_BHLC, weights_BHLM = attention(q_BHLK, k_BHMK, v_BHMC, self.mask(kind, mask))
         off = [head for head in range(q_BHLK.size(1)) if (kind, layer, head) in self.heads]
         if off:
             context_BHLC[:, off] = 0

@@ -7,7 +7,7 @@ import numpy as np
 
 from heed.inside.forced import Floats, Ints, forced
 from heed.inside.observe import NOTHING_OFF, Switches, heads_gated
-from heed.model.transformer import Transformer
+from heed.model.interface import SequenceModel
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Occlusion:
 
 
 def leave_words_out(
-    model: Transformer,
+    model: SequenceModel,
     source: Sequence[int],
     target: Sequence[int],
     words: Sequence[Sequence[int]],

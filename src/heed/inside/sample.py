@@ -3,6 +3,8 @@
 from itertools import islice
 from pathlib import Path
 
+from heed.box import FOLDER, read_card
+from heed.demo.grammar import corpus
 from heed.errors import DataError
 from heed.parsing.tokenizer import sentence_text
 from heed.parsing.trees import read_treebank
@@ -31,6 +33,17 @@ def read_trees(path: str, n: int) -> list[tuple[str, str]]:
         DataError: it cannot be read.
     """
     return [(sentence_text(tree.words()), str(tree)) for tree in islice(read_treebank(path), n)]
+
+
+def boxed_pairs(model: Path, n: int) -> list[tuple[str, str]]:
+    """Return sentences of the built-in corpus for a model in the box, which names no text; else none.
+
+    They are English and German, so only a model from English to German has any.
+    """
+    facts = read_card(model) if model.parent == FOLDER else {}
+    if (facts.get("source"), facts.get("target")) != ("English", "German"):
+        return []
+    return [(pair.source, pair.target) for pair in corpus(train=0, valid=n, test=0).valid]
 
 
 def validation_trees(run: Path) -> str | None:

@@ -25,6 +25,7 @@ _STYLE = (
 )
 _COLUMN, _WORD_LENGTH, _GAP, _LEAST_WEIGHT = 24, 96, 190, 0.02
 _CELL_HEIGHT = 22
+_OF_ANY_MODEL = ("beam", "occlusion")
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,13 @@ def draw(inspection: Inspection, view: str, choice: Choice) -> str:
     """Return one view as SVG.
 
     Raises:
-        ConfigError: a layer, head or word that is not there.
+        ConfigError: a layer, head or word that is not there, or a view that the model does not have.
     """
+    if not inspection.attention and view not in _OF_ANY_MODEL:
+        raise ConfigError(
+            f'--svg {view}: a model of model.kind = "{inspection.model.config.kind}" has no attention heads; '
+            f"its views are {' and '.join(_OF_ANY_MODEL)}"
+        )
     return _VIEWS[view](inspection, choice)
 
 
@@ -109,9 +115,10 @@ def _bipartite(
     (rows, row_groups), (columns, column_groups) = _sides(inspection, kind, whole_words)
     only = None if word is None else _find(rows, word)
     n = max(len(rows), len(columns))
+    title = _title(inspection, kind, layer, heads)
     width, top = n * _COLUMN + 20, 24 + _WORD_LENGTH
     bottom = top + _GAP
-    parts = [_text(6, 14, _title(inspection, kind, layer, heads), "small soft")]
+    parts = [_text(6, 14, title, "small soft")]
     for number, head in enumerate(heads):
         colour = HEADS[head % len(HEADS)]
         weights = by_words(inspection.attention[kind][layer, head], row_groups, column_groups)
@@ -137,7 +144,7 @@ def _bipartite(
             parts.append(f'<rect x="{x}" y="{height}" width="10" height="10" fill="{HEADS[head % len(HEADS)]}"/>')
             parts.append(_text(x + 14, height + 9, f"head {head + 1}", "small"))
         width, height = max(width, 20 + 62 * len(heads)), height + 16
-    return _Drawing(width, height, "".join(parts))
+    return _Drawing(max(width, _width_of(title)), height, "".join(parts))
 
 
 # --- tables ----------------------------------------------------------------------------------------------------
@@ -159,7 +166,8 @@ def _grid(inspection: Inspection, choice: Choice) -> str:
     for kind in KINDS if choice.kind is None else (choice.kind,):
         weights = inspection.attention[kind]
         n_layers, h = weights.shape[:2]
-        size, parts = 72, [_text(6, 14, f"{_KIND_NAMES[kind]}: layers down, heads across", "small soft")]
+        title = f"{_KIND_NAMES[kind]}: layers down, heads across"
+        size, parts = 72, [_text(6, 14, title, "small soft")]
         for layer in range(n_layers):
             for head in range(h):
                 x, y = 6 + head * (size + 6), 22 + layer * (size + 6)
@@ -171,7 +179,9 @@ def _grid(inspection: Inspection, choice: Choice) -> str:
                     if weight >= _LEAST_WEIGHT
                 ]
                 parts.append(f'<rect x="{x}" y="{y}" width="{size}" height="{size}" fill="none" stroke="#999"/>')
-        drawings.append(_Drawing(12 + h * (size + 6), 28 + n_layers * (size + 6), "".join(parts)))
+        drawings.append(
+            _Drawing(max(12 + h * (size + 6), _width_of(title)), 28 + n_layers * (size + 6), "".join(parts))
+        )
     return _figure(drawings)
 
 
@@ -196,6 +206,7 @@ def _occlusion(inspection: Inspection, choice: Choice) -> str:
 
 
 def _layers(inspection: Inspection, choice: Choice) -> str:
+    assert inspection.lens is not None
     rank = inspection.lens.rank
     rows = ["input", *(f"after layer {layer}" for layer in range(1, len(rank)))]
     most = np.log(inspection.model.vocabulary.size)
@@ -251,7 +262,8 @@ def _table(
             x = left + j * cell
             parts.append(f'<rect x="{x}" y="{y}" width="{cell - 1}" height="{_CELL_HEIGHT - 1}" fill="{colour}"/>')
             parts.append(_text(x + cell / 2, y + 15, text(value), style, "middle"))
-    return _Drawing(left + len(columns) * cell + 10, top + len(rows) * _CELL_HEIGHT + 10, "".join(parts))
+    width = max(left + len(columns) * cell + 10, _width_of(title))
+    return _Drawing(width, top + len(rows) * _CELL_HEIGHT + 10, "".join(parts))
 
 
 # --- parts -------------------------------------------------------------------------------------------------------
@@ -269,6 +281,11 @@ def _figure(drawings: Sequence[_Drawing]) -> str:
         f'viewBox="0 0 {width:g} {height:g}"><style>{_STYLE}</style>'
         f'<rect width="100%" height="100%" fill="#fff"/>{"".join(parts)}</svg>'
     )
+
+
+def _width_of(title: str) -> float:
+    """Return how wide a small title is at most, with its margins."""
+    return 12 + 6 * len(title)
 
 
 def _text(x: float, y: float, text: str, style: str = "", anchor: str = "start") -> str:

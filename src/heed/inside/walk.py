@@ -50,6 +50,7 @@ def record(
         encoder.0.ff.inner                                                  (S, d_ff)      after the ReLU
         encoder.0.ff.out  encoder.0.ff.y                                    (S, d_model)
         decoder.0.cross.q .k .v .weights .context .out .y                   as above; keys and values from the encoder
+        decoder.self.may_attend                                             (T, T)         1 or 0; absent: all may
         decoder.next_word                                                   (T, d_model)   of a decoder that follows
         logits                                                              (T, vocabulary)
     """
@@ -88,6 +89,9 @@ def record(
             ("q", "k", "v", "weights", "context"), (q_BHLK, k_BHMK, v_BHMC, weights_BHLM, context_BHLC), strict=True
         ):
             found[f"{in_stack}.{layer}.{sublayer}.{what}"] = tensor
+        may_attend = switches.mask(kind, mask)
+        if may_attend is not None and not may_attend.all():
+            found[f"{in_stack}.{sublayer}.may_attend"] = may_attend.expand(1, 1, *weights_BHLM.shape[2:])[:, 0]
         return context_BHLC
 
     batch = batch_of_ids([source], [target], model.vocabulary).to(model.device)

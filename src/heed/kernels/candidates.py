@@ -2,30 +2,35 @@
 
 import ctypes
 from functools import cache
+from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
-from heed.kernels.library import kernels
+from heed.kernels.library import library
+from heed.kernels.matrix import Floats, address
+
+Ints = NDArray[np.integer[Any]]
 
 
 def best_by_kernel(
-    live_BW: Tensor, logits_BWV: Tensor, n: int, never: tuple[int, ...]
-) -> tuple[Tensor, Tensor, Tensor] | None:
-    """Return what `heed.decode.candidates.best_continuations` returns; None: there is no kernel for these tensors."""
-    library = kernels(live_BW, logits_BWV)
-    if library is None:
+    live_BW: Floats, logits_BWV: Floats, n: int, never: tuple[int, ...]
+) -> tuple[Floats, Ints, Ints] | None:
+    """Return what `heed.decode.candidates.best_continuations` returns; None: there is no kernel for these arrays."""
+    kernels = library()
+    if kernels is None or live_BW.dtype != np.float32 or logits_BWV.dtype != np.float32:
         return None
-    live_BW, logits_BWV = live_BW.contiguous(), logits_BWV.contiguous()
+    live_BW, logits_BWV = np.ascontiguousarray(live_BW), np.ascontiguousarray(logits_BWV)
     n_sentences, width, vocab_size = logits_BWV.shape
-    totals_BN = logits_BWV.new_empty(n_sentences, n)
-    buffer_2BN = torch.empty(2, n_sentences, n, dtype=torch.long)
-    parents_BN, tokens_BN = buffer_2BN.unbind()
-    library.heed_best_continuations(
-        *(live_BW.data_ptr(), logits_BWV.data_ptr()),
+    if live_BW.shape != (n_sentences, width):
+        raise ValueError(f"hypotheses {live_BW.shape} for scores {logits_BWV.shape}")
+    totals_BN = np.empty((n_sentences, n), np.float32)
+    parents_BN, tokens_BN = np.empty((n_sentences, n), np.int64), np.empty((n_sentences, n), np.int64)
+    kernels.heed_best_continuations(
+        *(address(live_BW), address(logits_BWV)),
         *(n_sentences, width, vocab_size),
         *(_c_array(never), len(never), n),
-        *(totals_BN.data_ptr(), parents_BN.data_ptr(), tokens_BN.data_ptr()),
+        *(address(totals_BN), address(parents_BN), address(tokens_BN)),
     )
     return totals_BN, parents_BN, tokens_BN
 

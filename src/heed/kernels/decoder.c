@@ -1,14 +1,8 @@
-/* One decoding step of the Transformer: all decoder layers in one call. Matrix products are those of PyTorch's own
-   library, or of int8.c. `Transformer.step` (model/transformer.py) computes the same in PyTorch. Matrices are
-   row-major; a weight is d_in x d_out. */
+/* One decoding step of the Transformer: all decoder layers in one call. `Transformer.step` (model/transformer.py)
+   computes the same in PyTorch. */
 #include "exponential.h"
-#include "int8.h"
+#include "sublayers.h"
 #include "vector_width.h"
-#include "relu.h"
-
-typedef void Sgemm(
-    const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *,
-    const float *, const int *, const float *, float *, const int *);
 
 typedef float Vector __attribute__((vector_size(VECTOR_WIDTH * sizeof(float))));
 
@@ -19,27 +13,16 @@ static inline Vector load(const float *x) {
 }
 
 typedef struct {
-    const float *gain, *bias;
-} Norm;
-
-typedef struct { /* one or the other; float32 is null for 8-bit weights */
-    const float *float32;
-    Int8Weight int8;
-} Weight;
-
-typedef struct {
-    Weight self_qkv, self_out, cross_q, cross_out, w_1, w_2;
-    const float *b_1, *b_2;
+    Weight self_qkv, self_out, cross_q, cross_out;
+    FeedForward feed_forward;
     Norm self_norm, cross_norm, feed_forward_norm;
 } Layer;
 
 typedef struct {
-    Sgemm *sgemm;
+    Stack stack;
     const Layer *layers;
     Weight logits;
-    Norm last_norm; /* of pre-norm layers only */
-    long n_layers, d_model, d_ff, h, d_k, d_v, vocab_size, is_post_norm;
-    float epsilon;
+    long vocab_size;
 } Decoder;
 
 typedef struct { /* keys and values of one layer, the heads of a position side by side */
@@ -52,47 +35,11 @@ typedef struct { /* 0 where a slot is visible, else -inf; null if all are */
     long sentence_stride, query_stride;
 } Mask;
 
-/* y = x · weight; `scratch` is for 8-bit weights, as in int8.h. */
-static void linear(
-    const Decoder *decoder, const float *x, const Weight *weight, float *y, long rows, long in, long out,
-    float *scratch) {
-    if (!weight->float32) {
-        heed_int8_linear(x, &weight->int8, 0, y, rows, in, out, scratch);
-        return;
-    }
-    const int m = (int)out, n = (int)rows, k = (int)in;
-    const float one = 1, zero = 0;
-    decoder->sgemm("N", "N", &m, &n, &k, &one, weight->float32, &m, x, &k, &zero, y, &m);
-}
-
-static void normalize(const float *x, float *y, Norm norm, long rows, long d, float epsilon) {
-    for (long r = 0; r < rows; r++, x += d, y += d) {
-        float sum = 0, squares = 0;
-        for (long c = 0; c < d; c++) sum += x[c];
-        const float mean = sum / d;
-        for (long c = 0; c < d; c++) squares += (x[c] - mean) * (x[c] - mean);
-        const float scale = 1 / sqrtf(squares / d + epsilon);
-        for (long c = 0; c < d; c++) y[c] = (x[c] - mean) * scale * norm.gain[c] + norm.bias[c];
-    }
-}
-
-/* Return the input of a sub-layer: x, or with pre-norm LayerNorm(x), written to `normalized`. */
-static const float *sublayer_input(const Decoder *decoder, const float *x, float *normalized, Norm norm, long rows) {
-    if (decoder->is_post_norm) return x;
-    normalize(x, normalized, norm, rows, decoder->d_model, decoder->epsilon);
-    return normalized;
-}
-
-/* x = x + y, or with post-norm LayerNorm(x + y), where y is the output of a sub-layer. */
-static void add_residual(const Decoder *decoder, float *x, const float *y, Norm norm, long rows) {
-    for (long i = 0; i < rows * decoder->d_model; i++) x[i] += y[i];
-    if (decoder->is_post_norm) normalize(x, x, norm, rows, decoder->d_model, decoder->epsilon);
-}
-
-/* Attention of one head of one query over `n` slots. `weights` holds n floats, rounded up to full vectors. */
+/* Attention of one head of one query over `n` slots. `weights` holds n floats, rounded up to full vectors; `captured`,
+   if it is not null, gets the weights. */
 static inline __attribute__((always_inline)) void attend_head(
     const float *q, const float *k, long k_row, const float *v, long v_row, const int32_t *slots, long n, long d_k,
-    long d_v, float *weights, float *out) {
+    long d_v, float *weights, float *captured, float *out) {
     const float scale = 1 / sqrtf((float)d_k);
     float highest = -INFINITY, sum = 0;
     for (long j = 0; j < n; j++) {
@@ -112,6 +59,8 @@ static inline __attribute__((always_inline)) void attend_head(
         weights[j] = exponential(weights[j] - highest);
         sum += weights[j];
     }
+    if (captured)
+        for (long j = 0; j < n; j++) captured[j] = weights[j] / sum;
     long c = 0;
     for (; c + 2 * VECTOR_WIDTH <= d_v; c += 2 * VECTOR_WIDTH) { /* few enough columns to stay in registers */
         Vector left = {0}, right = {0};
@@ -131,12 +80,12 @@ static inline __attribute__((always_inline)) void attend_head(
     }
 }
 
-/* Scaled dot-linear attention of the queries of each sentence over the slots visible to them. `scratch` holds two
-   floats per slot and VECTOR_WIDTH more. */
+/* Scaled dot-product attention of the queries of each sentence over the slots visible to them. `scratch` holds two
+   floats per slot and VECTOR_WIDTH more. `captured` is null, or gets the weights of each head of a single query. */
 static void attend(
-    const Decoder *decoder, const float *q, long q_row, const float *k, const float *v, long capacity, Mask mask,
-    long n_sentences, long n_queries, long n_slots, float *scratch, float *out) {
-    const long h = decoder->h, d_k = decoder->d_k, d_v = decoder->d_v;
+    const Stack *stack, const float *q, long q_row, const float *k, const float *v, long capacity, Mask mask,
+    long n_sentences, long n_queries, long n_slots, float *scratch, float *captured, float *out) {
+    const long h = stack->h, d_k = stack->d_k, d_v = stack->d_v;
     int32_t *slots = (int32_t *)scratch;
     float *weights = scratch + n_slots + 1;
     long n = n_slots;
@@ -156,12 +105,13 @@ static void attend(
                 const float *keys = k + b * capacity * h * d_k + head * d_k;
                 const float *values = v + b * capacity * h * d_v + head * d_v;
                 float *context = out + ((b * n_queries + i) * h + head) * d_v;
+                float *kept = captured ? captured + head * n_slots : 0;
                 if (d_k == 32 && d_v == 32) /* constants for the usual sizes, for the optimizer */
-                    attend_head(query, keys, h * 32, values, h * 32, slots, n, 32, 32, weights, context);
+                    attend_head(query, keys, h * 32, values, h * 32, slots, n, 32, 32, weights, kept, context);
                 else if (d_k == 64 && d_v == 64)
-                    attend_head(query, keys, h * 64, values, h * 64, slots, n, 64, 64, weights, context);
+                    attend_head(query, keys, h * 64, values, h * 64, slots, n, 64, 64, weights, kept, context);
                 else
-                    attend_head(query, keys, h * d_k, values, h * d_v, slots, n, d_k, d_v, weights, context);
+                    attend_head(query, keys, h * d_k, values, h * d_v, slots, n, d_k, d_v, weights, kept, context);
             }
         }
 }
@@ -169,17 +119,20 @@ static void attend(
 /* Compute logits_RV from x_RD, the embedded newest token of each hypothesis, `n_hypotheses` per sentence; x is
    overwritten. Their keys and values are written to the slots after `n_slots`, of `capacity` per sentence; `self_mask`
    includes these slots. `scratch` holds, for each row, 2 d_model + h d_v + max(h (2 d_k + d_v), d_ff) floats, plus what
-   `attend` or an 8-bit `linear` needs. */
+   `attend` or an 8-bit `linear` needs. `self_weights` and `cross_weights` are null; or, for a single hypothesis of a
+   single sentence without masks, they get the attention weights of each layer and head over all slots. */
 void heed_decode(
     const Decoder *decoder, float *x, const LayerCache *cache, const Mask *self_mask, const Mask *cross_mask,
-    long n_sentences, long n_hypotheses, long n_slots, long capacity, long n_source, float *scratch, float *logits) {
-    const long rows = n_sentences * n_hypotheses, d = decoder->d_model, d_ff = decoder->d_ff;
-    const long keys = decoder->h * decoder->d_k, values = decoder->h * decoder->d_v, qkv_row = 2 * keys + values;
+    long n_sentences, long n_hypotheses, long n_slots, long capacity, long n_source, float *scratch, float *logits,
+    float *self_weights, float *cross_weights) {
+    const Stack *stack = &decoder->stack;
+    const long rows = n_sentences * n_hypotheses, d = stack->d_model, n_visible = n_slots + n_hypotheses;
+    const long keys = stack->h * stack->d_k, values = stack->h * stack->d_v, qkv_row = 2 * keys + values;
     float *normalized = scratch, *y = normalized + rows * d, *context = y + rows * d, *wide = context + rows * values;
-    float *rest = wide + rows * (qkv_row > d_ff ? qkv_row : d_ff);
-    for (const Layer *layer = decoder->layers; layer < decoder->layers + decoder->n_layers; layer++, cache++) {
-        const float *input = sublayer_input(decoder, x, normalized, layer->self_norm, rows);
-        linear(decoder, input, &layer->self_qkv, wide, rows, d, qkv_row, rest);
+    float *rest = wide + rows * (qkv_row > stack->d_ff ? qkv_row : stack->d_ff);
+    for (const Layer *layer = decoder->layers; layer < decoder->layers + stack->n_layers; layer++, cache++) {
+        const float *input = sublayer_input(stack, x, normalized, layer->self_norm, rows);
+        linear(stack, input, &layer->self_qkv, wide, rows, d, qkv_row, rest);
         for (long b = 0; b < n_sentences; b++)
             for (long i = 0; i < n_hypotheses; i++) {
                 const float *qkv = wide + (b * n_hypotheses + i) * qkv_row;
@@ -187,27 +140,23 @@ void heed_decode(
                 memcpy(cache->v + (b * capacity + n_slots + i) * values, qkv + 2 * keys, values * sizeof *qkv);
             }
         attend(
-            decoder, wide, qkv_row, cache->k, cache->v, capacity, *self_mask, n_sentences, n_hypotheses,
-            n_slots + n_hypotheses, rest, context);
-        linear(decoder, context, &layer->self_out, y, rows, values, d, rest);
-        add_residual(decoder, x, y, layer->self_norm, rows);
+            stack, wide, qkv_row, cache->k, cache->v, capacity, *self_mask, n_sentences, n_hypotheses, n_visible, rest,
+            self_weights, context);
+        linear(stack, context, &layer->self_out, y, rows, values, d, rest);
+        add_residual(stack, x, y, layer->self_norm, rows);
 
-        input = sublayer_input(decoder, x, normalized, layer->cross_norm, rows);
-        linear(decoder, input, &layer->cross_q, wide, rows, d, keys, rest);
+        input = sublayer_input(stack, x, normalized, layer->cross_norm, rows);
+        linear(stack, input, &layer->cross_q, wide, rows, d, keys, rest);
         attend(
-            decoder, wide, keys, cache->source_k, cache->source_v, n_source, *cross_mask, n_sentences, n_hypotheses,
-            n_source, rest, context);
-        linear(decoder, context, &layer->cross_out, y, rows, values, d, rest);
-        add_residual(decoder, x, y, layer->cross_norm, rows);
+            stack, wide, keys, cache->source_k, cache->source_v, n_source, *cross_mask, n_sentences, n_hypotheses,
+            n_source, rest, cross_weights, context);
+        linear(stack, context, &layer->cross_out, y, rows, values, d, rest);
+        add_residual(stack, x, y, layer->cross_norm, rows);
 
-        input = sublayer_input(decoder, x, normalized, layer->feed_forward_norm, rows);
-        linear(decoder, input, &layer->w_1, wide, rows, d, d_ff, rest);
-        heed_relu(wide, layer->b_1, rows, d_ff);
-        linear(decoder, wide, &layer->w_2, y, rows, d_ff, d, rest);
-        for (long r = 0; r < rows; r++)
-            for (long c = 0; c < d; c++) y[r * d + c] += layer->b_2[c];
-        add_residual(decoder, x, y, layer->feed_forward_norm, rows);
+        feed_forward(stack, x, &layer->feed_forward, layer->feed_forward_norm, rows, normalized, y, wide, rest);
+        if (self_weights) self_weights += stack->h * n_visible;
+        if (cross_weights) cross_weights += stack->h * n_source;
     }
-    const float *last = sublayer_input(decoder, x, normalized, decoder->last_norm, rows);
-    linear(decoder, last, &decoder->logits, logits, rows, d, decoder->vocab_size, rest);
+    const float *last = sublayer_input(stack, x, normalized, stack->last_norm, rows);
+    linear(stack, last, &decoder->logits, logits, rows, d, decoder->vocab_size, rest);
 }

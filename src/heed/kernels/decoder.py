@@ -13,49 +13,20 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from heed.kernels.int8 import Int8Pointers, Int8Weight
+from heed.kernels.int8 import Int8Weight
 from heed.kernels.library import library
+from heed.kernels.structures import (
+    POINTER,
+    Decoder,
+    DecoderLayer,
+    FeedForwardPointers,
+    Mask,
+    NormPointers,
+    Stack,
+    WeightPointers,
+)
 
 Weight = Tensor | Int8Weight  # d_in x d_out
-
-_POINTER = ctypes.c_void_p
-
-
-class _Norm(ctypes.Structure):
-    _fields_ = [("gain", _POINTER), ("bias", _POINTER)]
-
-
-class _Weight(ctypes.Structure):
-    _fields_ = [("float32", _POINTER), ("int8", Int8Pointers)]
-
-
-_WEIGHTS = ("self_qkv", "self_out", "cross_q", "cross_out", "w_1", "w_2")
-_BIASES = ("b_1", "b_2")
-_NORMS = ("self_norm", "cross_norm", "feed_forward_norm")
-_SIZES = ("n_layers", "d_model", "d_ff", "h", "d_k", "d_v", "vocab_size", "is_post_norm")
-
-
-class _Layer(ctypes.Structure):
-    _fields_ = [
-        *((name, _Weight) for name in _WEIGHTS),
-        *((name, _POINTER) for name in _BIASES),
-        *((name, _Norm) for name in _NORMS),
-    ]
-
-
-class _Decoder(ctypes.Structure):
-    _fields_ = [
-        ("sgemm", _POINTER),
-        ("layers", _POINTER),
-        ("logits", _Weight),
-        ("last_norm", _Norm),
-        *((name, ctypes.c_long) for name in _SIZES),
-        ("epsilon", ctypes.c_float),
-    ]
-
-
-class _Mask(ctypes.Structure):
-    _fields_ = [("values", _POINTER), ("sentence_stride", ctypes.c_long), ("query_stride", ctypes.c_long)]
 
 
 class DecoderLayerWeights(NamedTuple):
@@ -105,16 +76,16 @@ class CompiledDecoder:
         self._scratch_per_row = 2 * self._d_model + self._values + max(2 * self._keys + self._values, d_ff)
         self._int8_scratch_per_row = max(self._d_model, self._values, d_ff) // 2 + 4
         self._owned: list[Weight] = []  # keep alive: the C structs below point into these
-        self._layers = (_Layer * len(layers))(*(self._layer(one, d_ff) for one in layers))
-        self._decoder = _Decoder(
+        self._layers = (DecoderLayer * len(layers))(*(self._layer(one, d_ff) for one in layers))
+        stack = Stack(
             _sgemm(),
-            ctypes.addressof(self._layers),
-            self._weight(logits_DV, self._d_model, self._vocab_size),
-            _Norm() if last_norm is None else self._norm(last_norm),
-            *(len(layers), self._d_model, d_ff, h, self._keys // h, self._values // h, self._vocab_size),
+            *(len(layers), self._d_model, d_ff, h, self._keys // h, self._values // h),
             last_norm is None,
             first.self_norm.eps,
+            NormPointers() if last_norm is None else self._norm(last_norm),
         )
+        logits = self._weight(logits_DV, self._d_model, self._vocab_size)
+        self._decoder = Decoder(stack, ctypes.addressof(self._layers), logits, self._vocab_size)
 
     def __call__(
         self,
@@ -144,11 +115,11 @@ class CompiledDecoder:
         self._library.heed_decode(
             ctypes.byref(self._decoder),
             x_BWD.data_ptr(),
-            (_POINTER * len(pointers))(*pointers),
+            (POINTER * len(pointers))(*pointers),
             ctypes.byref(_mask(self_mask_BWM)),
             ctypes.byref(_mask(cross_mask_B1S)),
             *(n_sentences, width, n_slots, capacity, n_source),
-            *(scratch.data_ptr(), logits_BWV.data_ptr()),
+            *(scratch.data_ptr(), logits_BWV.data_ptr(), None, None),
         )
         return logits_BWV
 
@@ -182,31 +153,33 @@ class CompiledDecoder:
             if mask is not None:
                 _check_tensor("a mask", mask, shape, rows_may_have_gaps=True)
 
-    def _layer(self, weights: DecoderLayerWeights, d_ff: int) -> _Layer:
+    def _layer(self, weights: DecoderLayerWeights, d_ff: int) -> DecoderLayer:
         d_model, keys, values = self._d_model, self._keys, self._values
-        return _Layer(
+        return DecoderLayer(
             self._weight(weights.self_qkv, d_model, 2 * keys + values),
             self._weight(weights.self_out, values, d_model),
             self._weight(weights.cross_q, d_model, keys),
             self._weight(weights.cross_out, values, d_model),
-            self._weight(weights.w_1, d_model, d_ff),
-            self._weight(weights.w_2, d_ff, d_model),
-            self._copy(weights.b_1, d_ff),
-            self._copy(weights.b_2, d_model),
+            FeedForwardPointers(
+                self._weight(weights.w_1, d_model, d_ff),
+                self._weight(weights.w_2, d_ff, d_model),
+                self._copy(weights.b_1, d_ff),
+                self._copy(weights.b_2, d_model),
+            ),
             *(self._norm(norm) for norm in (weights.self_norm, weights.cross_norm, weights.feed_forward_norm)),
         )
 
-    def _weight(self, weight: Weight, d_in: int, d_out: int) -> _Weight:
+    def _weight(self, weight: Weight, d_in: int, d_out: int) -> WeightPointers:
         self._owned.append(weight)
         if isinstance(weight, Int8Weight):
             if weight.shape != (d_in, d_out):
                 raise ValueError(f"a weight is {weight.shape}; this decoder needs {(d_in, d_out)}")
-            return _Weight(None, weight.pointers)
+            return WeightPointers(None, weight.pointers)
         _check_tensor("a weight", weight, (d_in, d_out))
-        return _Weight(weight.data_ptr())
+        return WeightPointers(weight.data_ptr())
 
-    def _norm(self, norm: nn.LayerNorm) -> _Norm:
-        return _Norm(self._copy(norm.weight, self._d_model), self._copy(norm.bias, self._d_model))
+    def _norm(self, norm: nn.LayerNorm) -> NormPointers:
+        return NormPointers(self._copy(norm.weight, self._d_model), self._copy(norm.bias, self._d_model))
 
     def _copy(self, vector_D: Tensor, d: int) -> int:
         """Copy a vector and return the address of the copy."""
@@ -230,10 +203,10 @@ def _check_tensor(what: str, tensor: Tensor, shape: tuple[int, ...], rows_may_ha
         )
 
 
-def _mask(mask_BNM: Tensor | None) -> _Mask:
+def _mask(mask_BNM: Tensor | None) -> Mask:
     if mask_BNM is None:
-        return _Mask()
-    return _Mask(mask_BNM.data_ptr(), mask_BNM.stride(0), mask_BNM.stride(1) if mask_BNM.size(1) > 1 else 0)
+        return Mask()
+    return Mask(mask_BNM.data_ptr(), mask_BNM.stride(0), mask_BNM.stride(1) if mask_BNM.size(1) > 1 else 0)
 
 
 @cache
@@ -241,7 +214,7 @@ def _sgemm() -> int | None:
     """Return the address of `sgemm` in PyTorch's own library; None if the library does not export it."""
     for path in sorted((Path(torch.__file__).parent / "lib").glob("libtorch_cpu.*")):
         try:
-            return ctypes.cast(ctypes.CDLL(str(path)).sgemm_, _POINTER).value
+            return ctypes.cast(ctypes.CDLL(str(path)).sgemm_, POINTER).value
         except (OSError, AttributeError):
             continue
     return None

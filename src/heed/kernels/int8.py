@@ -7,14 +7,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from heed.kernels.library import kernels
+from heed.kernels.structures import Int8Pointers
 
 _PANEL_COLUMNS, _GROUP_ROWS, _ZERO_POINT = 64, 4, 128  # as in int8.c
-
-
-class Int8Pointers(ctypes.Structure):
-    """`Int8Weight` as C sees it."""
-
-    _fields_ = [("codes", ctypes.c_void_p), ("scales", ctypes.c_void_p)]
 
 
 class Int8Weight:

@@ -3,8 +3,8 @@
 
    Scores have a row for each key and a column for each query. A vector holds the scores of neighbouring queries, so no
    sum ever runs across a vector. Everything but the softmax is a product of two small matrices. */
+#include "varlen.h"
 #include "exponential.h"
-#include "vector_width.h"
 
 enum { ROWS = 4 }; /* of a product, computed together: the additions of a single sum would wait for each other */
 typedef float Vector __attribute__((vector_size(VECTOR_WIDTH * sizeof(float)), aligned(sizeof(float)), may_alias));
@@ -100,23 +100,10 @@ static void softmax_backward(
             grads[j * width + i] = weights[j * width + i] * (grads[j * width + i] - mean[i]) * scale;
 }
 
-/* The number of queries and keys of each sentence. If `causal`, a query sees no key at a later position. */
-typedef struct {
-    const long *queries, *keys;
-    long n, causal, h, d_k, d_v;
-} Sentences;
-
-/* The number of columns of a sentence's weights: its queries, padded to full vectors. */
-static inline long width_of(long n_queries) { return (n_queries + VECTOR_WIDTH - 1) / VECTOR_WIDTH * VECTOR_WIDTH; }
-
-/* A tensor with the strides of its heads and rows; one head of it; and moving it past a sentence. */
-#define TENSOR(x) float *x, long x##_head, long x##_row
+/* One head of a tensor, and moving it past a sentence. */
 #define HEAD(x) ((Matrix){x + head * x##_head, x##_row, 1})
 #define SKIP(x, rows) (x += (rows) * x##_row)
 
-/* Attention of q_HNK over k_HMK and v_HMC, written to context_HNC. If `keep`, the weights of all sentences and heads
-   are stored one after the other for the backward pass; otherwise they overwrite each other. `scratch` holds d_k + 2
-   rows of the largest width. */
 void heed_varlen(
     TENSOR(q), TENSOR(k), TENSOR(v), TENSOR(context), const Sentences *all, float *weights, long keep, float *scratch) {
     const float scale = 1 / sqrtf((float)all->d_k);

@@ -10,7 +10,7 @@ from heed.engines.pytorch import PyTorchEngine
 from heed.errors import DecodeError
 from heed.inside.document import Document, document
 from heed.inside.forced import forced
-from heed.inside.inspection import look, measured, one_transformer
+from heed.inside.inspection import look, measured, one_model, one_transformer
 from heed.inside.observe import NOTHING_OFF, Switches, heads_gated
 from heed.inside.occlusion import leave_words_out
 from heed.inside.switched import switched
@@ -114,9 +114,9 @@ def why(models: Models, ask: Asked, question: AskedWhy, is_stale: IsStale) -> di
     """
     engine = models.open(ask.model, ask.checkpoint).engine
     _check(engine, ask.text, ask.switches)
-    tokenizer, model = engine.tokenizer, one_transformer(engine)
+    tokenizer, model = engine.tokenizer, one_model(engine)
     if ask.switches != NOTHING_OFF:
-        model = switched(model, ask.switches)
+        model = switched(one_transformer(engine), ask.switches)
     (source,) = tokenizer.encode_ids([ask.text])
     before, this = (_known(engine, ids) for ids in (question.before, question.this))
     that = _other(engine, this, question.that)
@@ -152,9 +152,9 @@ def _check(engine: PyTorchEngine, text: str, switches: Switches) -> None:
     """Refuse what the lab does not show, before anything is computed.
 
     Raises:
-        DecodeError: a model without heads, a text that is blank or too long, or a switch that the model does not have.
+        DecodeError: a text that is blank or too long, or a switch that the model does not have.
     """
-    config = one_transformer(engine).config
+    config = (one_model if switches == NOTHING_OFF else one_transformer)(engine).config
     if not normalize(text):
         raise DecodeError("type a sentence")
     (ids,) = engine.tokenizer.encode_ids([text])

@@ -8,12 +8,15 @@ from typing import Any
 
 import torch
 
-from heed.engines.pytorch import MAX_ONE_CORE_D_MODEL, PyTorchEngine, open_pytorch
+from heed.box import FOLDER
+from heed.engines.pytorch import PyTorchEngine, open_pytorch
 from heed.errors import CheckpointError, DataError, DecodeError, HeedError
 from heed.follow.runs import state_of
-from heed.inside.inspection import pairs_that_fit, roles_of
+from heed.inside.inspection import one_core_if_small, pairs_that_fit, roles_of
 from heed.inside.roles import Roles
-from heed.inside.sample import read_pairs, validation_files
+from heed.inside.sample import boxed_pairs, read_pairs, validation_files
+from heed.model.build import model_class
+from heed.model.transformer import Transformer
 from heed.run import RunFolder
 from heed.settings import read_run_config
 
@@ -25,7 +28,8 @@ _SAMPLE_PAIRS = 100  # to name the heads by
 class Opened:
     """A checkpoint that is loaded."""
 
-    name: str  # of the run
+    name: str  # of the model, for people
+    path: Path
     checkpoint: str  # the name of its folder
     engine: PyTorchEngine
     roles: Roles | None = field(default=None, repr=False)  # None: not measured, or not yet
@@ -68,30 +72,37 @@ class Models:
         folder = RunFolder.open(path).checkpoint_path(checkpoint).name
         key = number, folder
         if key not in self._loaded:
-            self._loaded[key] = Opened(str(path), folder, open_pytorch([path], folder, int8=False))
+            self._loaded[key] = Opened(name_of(path), path, folder, open_pytorch([path], folder, int8=False))
             while len(self._loaded) > _MAX_LOADED:
                 self._loaded.popitem(last=False)
         self._loaded.move_to_end(key)
         opened = self._loaded[key]
-        # One sentence of a small model: threads that wait for each other cost more than they save, most of all beside a
-        # training on the same machine.
-        is_small = opened.engine.models[0].config.d_model <= MAX_ONE_CORE_D_MODEL
-        torch.set_num_threads(1 if is_small else self._n_cores)
+        torch.set_num_threads(self._n_cores)
+        one_core_if_small(opened.engine.models[0])
         return opened
 
     def measure_roles(self, opened: Opened) -> None:
         """Name the heads by what they do on the run's validation text, if it can be read."""
+        if not isinstance(opened.engine.models[0], Transformer):
+            return
+        path = Path(opened.path)
         try:
-            files = validation_files(Path(opened.name))
-            pairs = pairs_that_fit(opened.engine, read_pairs(*files, _SAMPLE_PAIRS)) if files else []
+            files = validation_files(path)
+            sample = read_pairs(*files, _SAMPLE_PAIRS) if files else boxed_pairs(path, _SAMPLE_PAIRS)
         except (DataError, CheckpointError, OSError):
             return
-        if files and pairs:
-            opened.roles = roles_of(opened.engine, pairs, ", ".join(files), lambda n: None)
+        if pairs := pairs_that_fit(opened.engine, sample):
+            name = ", ".join(files) if files else "sentences of heed demo"
+            opened.roles = roles_of(opened.engine, pairs, name, lambda n: None)
 
     def described(self) -> list[dict[str, Any]]:
         """Return what the page lists: each run, its checkpoints and its state, or what is wrong with it."""
         return [_described(path) for path in self.paths]
+
+
+def name_of(path: Path) -> str:
+    """Return what a model is called: a run by its folder, one in the box by its name."""
+    return path.name if path.parent == FOLDER else str(path)
 
 
 def check_exists(path: Path) -> None:
@@ -107,19 +118,15 @@ def check_exists(path: Path) -> None:
 
 
 def _described(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = {"name": str(path), "problem": "", "checkpoints": [], "state": "deleted", "shape": None}
+    found: dict[str, Any] = {"name": name_of(path), "problem": "", "checkpoints": [], "state": "deleted", "shape": None}
     try:
         check_exists(path)
         state = state_of(path)
         found |= {"state": state.state, "step": state.step, "max_steps": state.max_steps}
         config = read_run_config(path)
         model = config.model
-        found["shape"] = {
-            "encoder": model.encoder_layers,
-            "decoder": model.decoder_layers,
-            "h": model.h,
-            "limit": model.max_length,
-        }
+        if issubclass(model_class(model), Transformer):  # else there is nothing to switch
+            found["shape"] = {"encoder": model.encoder_layers, "decoder": model.decoder_layers, "h": model.h}
         found["search"] = {"beam": config.decode.beam, "alpha": config.decode.alpha}
         found["checkpoints"] = _checkpoints(path)
         if not found["checkpoints"]:

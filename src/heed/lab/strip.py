@@ -14,11 +14,12 @@ from heed.errors import CheckpointError, DataError, HeedError
 from heed.evaluate.criterion import BLEU
 from heed.follow.curves import Curve, History, read_history
 from heed.follow.runs import state_of
-from heed.inside.inspection import n_layers_of, one_transformer
+from heed.inside.inspection import n_layers_of, one_model
 from heed.inside.sample import read_pairs, validation_files
 from heed.inside.walk import attention_of, record
 from heed.inside.words import Side, by_words, side_of
-from heed.lab.models import check_exists
+from heed.lab.models import check_exists, name_of
+from heed.model.transformer import Transformer
 from heed.options import SearchOptions
 
 _SENTENCES = 3
@@ -96,7 +97,7 @@ class Strip:
 
     def status(self, known: set[int]) -> dict[str, Any]:
         """Return state, curves and the frames but those of the steps in `known`, as JSON can hold it."""
-        found: dict[str, Any] = {"name": str(self.path), "state": "deleted", "problem": "", "curves": {}}
+        found: dict[str, Any] = {"name": name_of(self.path), "state": "deleted", "problem": "", "curves": {}}
         try:
             check_exists(self.path)
             state = state_of(self.path)
@@ -153,10 +154,12 @@ def _fixed_sentences(path: Path, engine: PyTorchEngine) -> list[Fixed]:
 
 
 def _frame(engine: PyTorchEngine, step: int, fixed: list[Fixed]) -> Frame:
-    model = one_transformer(engine)
+    model = one_model(engine)
     texts = [one.text for one in fixed]
     found = engine.translate(texts, range(len(texts)), SearchOptions(beam=1), lambda done: None) if texts else []
-    attention = []
+    attention: list[NDArray[np.uint8]] = []
+    if not isinstance(model, Transformer):  # it has no attention to film
+        return Frame(step, [one.text for one in found], attention)
     for one in fixed:
         walk = record(model, one.source.ids[:-1], one.target.ids[:-1])
         layers = attention_of(walk, n_layers_of(model))["cross"]

@@ -244,3 +244,10 @@ def _own_slot_mask(width: int, dtype: torch.dtype, device: torch.device) -> Tens
 def split_heads(x_BMX: Tensor, h: int) -> Tensor:
     """Turn x_BMX, with the heads of a position side by side, into x_BHMX."""
     return x_BMX.view(*x_BMX.shape[:2], h, -1).transpose(1, 2)
+
+
+def continued(x_BWX: Tensor, sentences_B: Tensor, parents_BW: Tensor) -> Tensor:
+    """Return what belongs to each hypothesis, a vector or more, after these sentences and parents were selected."""
+    chosen = x_BWX[sentences_B] if len(sentences_B) < len(x_BWX) else x_BWX
+    index = parents_BW.view(*parents_BW.shape, *[1] * (x_BWX.ndim - 2))
+    return chosen.gather(1, index.expand(-1, -1, *chosen.shape[2:]))

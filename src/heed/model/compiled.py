@@ -41,6 +41,9 @@ _CONFIG: dict[str, Any] = {
     "max_length": ...,
     "kind": ("transformer", "follower"),
     "attention_window": (0,),
+    "cell": ...,  # of other kinds of models
+    "kernel_width": ...,
+    "dilated": ...,
 }
 
 # Every class of module that the decoder may have, with the names of its parts. A module of another class, or with

@@ -100,6 +100,12 @@ class SequenceModel(nn.Module, Searchable):
         hidden_ND = self.hidden(src_BS, tgt_in_BT, torch.ones_like(tgt_in_BT, dtype=torch.bool))
         return F.linear(hidden_ND, self.output_weight).view(*tgt_in_BT.shape, -1)
 
+    has_cross_attention = False  # whether `cross_attention` is implemented
+
+    def cross_attention(self, src_BS: Tensor, tgt_in_BT: Tensor) -> list[Tensor]:
+        """Return weights_BHTS of the attention to the source, one tensor for each layer that has it."""
+        raise NotImplementedError(f"a {type(self).__name__} has no attention to the source")
+
     # --- size, from the config alone ----------------------------------------------------------------------
 
     @staticmethod

@@ -4,7 +4,7 @@ Both have the same interface: ids, positions, how positions attend to each other
 So one encoder and one decoder serve both. `cache.py` has a third kind, for search.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Protocol
 
@@ -59,6 +59,15 @@ class Encoded:
     mask_B11S: Tensor | None = None  # of padded sentences: the positions that may be attended to; None: all
     lengths_B: Tensor | None = None  # of packed sentences
     words: "SourceWords | None" = None  # for a decoder that follows the source word by word
+
+    def select(self, sentences_B: Tensor) -> "Encoded":
+        """Return the encoder output for these of the padded sentences, which are in order."""
+        if len(sentences_B) == len(self.keys_values[0][0]):
+            return self
+        keys_values = [(k_BHSK[sentences_B], v_BHSC[sentences_B]) for k_BHSK, v_BHSC in self.keys_values]
+        return replace(
+            self, keys_values=keys_values, mask_B11S=None if self.mask_B11S is None else self.mask_B11S[sentences_B]
+        )
 
 
 @dataclass(frozen=True)

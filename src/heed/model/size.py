@@ -4,8 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heed.config import ModelConfig
-from heed.kernels.varlen import MAX_POSITIONS, MAX_VECTOR_WIDTH
-from heed.model.neighbourhood import MIN_BLOCK
 from heed.vocabulary import Vocabulary
 
 
@@ -25,6 +23,10 @@ def count_parameters(config: ModelConfig, vocabulary: Vocabulary) -> int:
 
 def kept_floats(config: ModelConfig, length: int) -> int:
     """Return how many floats are kept for the backward pass per source and target position, at this length."""
+    # These need torch, unlike the number of parameters.
+    from heed.kernels.varlen import MAX_POSITIONS, MAX_VECTOR_WIDTH
+    from heed.model.neighbourhood import MIN_BLOCK
+
     d, a, c = config.d_model, config.h * config.key_size, config.h * config.value_size
     mask = d // 4 if config.dropout else 0  # one byte per element
     residual = 2 * d + mask  # the input and the output of the norm

@@ -5,18 +5,22 @@ those that `int8.py` computes with: a search in 8 bits uses exactly the codes of
 """
 
 from collections.abc import Mapping
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from heed.errors import CheckpointError
-from heed.model.int8 import quantise
+
+if TYPE_CHECKING:  # a checkpoint can be read without torch
+    from torch import Tensor
 
 SCALE = "/scale"  # ends the name of a tensor of scales
 
 
-def stored(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def stored(weights: "Mapping[str, Tensor]") -> "dict[str, Tensor]":
     """Return weights with their float32 matrices in 8 bits."""
+    import torch
+
+    from heed.model.int8 import quantise
+
     result = {}
     for name, weight in weights.items():
         if weight.dim() == 2 and weight.dtype == torch.float32:
@@ -26,12 +30,14 @@ def stored(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return result
 
 
-def restored(tensors: Mapping[str, Tensor], file: str) -> dict[str, Tensor]:
+def restored(tensors: "Mapping[str, Tensor]", file: str) -> "dict[str, Tensor]":
     """Return weights with those that are stored in 8 bits in float32; `file` is the path that messages show.
 
     Raises:
         CheckpointError: codes without a scale for each row.
     """
+    import torch
+
     result = dict(tensors)
     for name, codes_OI in tensors.items():
         if codes_OI.dtype != torch.int8:

@@ -127,6 +127,13 @@ class Transformer(SequenceModel):
         hidden_BTD = self.decode(self._padded(tgt_in_BT), self.encode(self._padded(src_BS), captured), captured)
         return self.embedding.logits(hidden_BTD)
 
+    has_cross_attention = True
+
+    def cross_attention(self, src_BS: Tensor, tgt_in_BT: Tensor) -> list[Tensor]:
+        captured = AttentionWeights()
+        self(src_BS, tgt_in_BT, captured)
+        return captured.cross
+
     def hidden(self, src_BS: Tensor, tgt_in_BT: Tensor, real_BT: Tensor, seed_B: Tensor | None = None) -> Tensor:
         """Return hidden_ND of the real target positions; sentences are packed where the C kernel allows it."""
         longest = max(src_BS.size(1), tgt_in_BT.size(1))

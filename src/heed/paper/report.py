@@ -18,7 +18,10 @@ WIDTH = 80  # of a terminal
 REPORT = "report.html"
 
 # The order of parts in the report; others follow by name.
-_ORDER = ("table1", "table2", "table3", "table4", "figures", "sections", "fidelity")
+_ORDER = (
+    *("table1", "window", "table2", "table3", "table4", "figures"),
+    *("schedule", "cost", "averaging", "beam", "positions", "norm", "fidelity"),
+)
 _NUMBER = re.compile(r"^[-+~<>≤≥]?\s*[\d.,]+\s*([%×xkMG]|[a-zA-Z/]{1,3})?$|^$|^[–-]$")
 _STYLE = """
 :root { color-scheme: light dark }

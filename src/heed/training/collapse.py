@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from heed.config import Config
+from heed.config import UNUSED_SETTINGS, Config
 from heed.training.schedule import learning_rate
 
 _MAX_REPEATING_SHARE = 0.5  # of the translations may be one repeated word
@@ -37,7 +37,8 @@ def collapse_advice(config: Config) -> str:
     """Return advice on a collapsed model, with the settings that matter, in lines of 80 columns."""
     train = config.train
     peak = learning_rate(train.warmup_steps, config.model.d_model, train.warmup_steps, train.learning_rate_factor)
-    other = "" if config.model.norm == "pre" else ', or set model.norm = "pre"'
+    has_choice = config.model.norm != "pre" and "norm" not in UNUSED_SETTINGS.get(config.model.kind, ())
+    other = ', or set model.norm = "pre"' if has_choice else ""
     return (
         "Unless training has only just begun, the model has collapsed, most likely\n"
         f"because the learning rate is too high: it peaks at {peak:.2g} here.\n"

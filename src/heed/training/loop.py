@@ -23,7 +23,7 @@ from heed.data.batching import BatchPlan
 from heed.data.corpus import overlap
 from heed.data.store import PairStore
 from heed.durable import checksum, json_bytes
-from heed.errors import TrainingError
+from heed.errors import DivergedError
 from heed.evaluate import criterion
 from heed.kernels.library import library
 from heed.lock import FolderLock
@@ -72,7 +72,8 @@ def train(config: Config, out: str | Path, *, on_step: OnStep | None = None, qui
     Raises:
         ConfigError, DataError, TokenizerError: wrong input; no run folder is left behind.
         CheckpointError: the run folder already exists.
-        TrainingError: too many steps in a row had a non-finite loss or gradient, or a checkpoint could not be saved.
+        DivergedError: too many steps in a row had a non-finite loss or gradient.
+        TrainingError: a checkpoint could not be saved.
         TypeError: `config` is not a `Config`.
     """
     if not isinstance(config, Config):
@@ -283,14 +284,14 @@ class _Training:
         """Count and report a step whose loss or gradient is not finite; it has changed no weights.
 
         Raises:
-            TrainingError: there were more than `train.skip_bad_batches` of them in a row.
+            DivergedError: there were more than `train.skip_bad_batches` of them in a row.
         """
         places = self.store.places(pairs)
         self.progress = replace(self.progress, step=step, bad_batches=self.progress.bad_batches + 1)
         self.log.skipped(step, self.progress.bad_batches, places)
         most = self.config.train.skip_bad_batches
         if self.progress.bad_batches > most:
-            raise TrainingError(
+            raise DivergedError(
                 f"the last {self.progress.bad_batches} steps had a non-finite loss or gradient, more than "
                 f"train.skip_bad_batches = {most} allows; check {lines_of(places)} (all lines are "
                 f"in {self.run.events_path}), or start again with a lower train.learning_rate_factor. "
@@ -353,7 +354,7 @@ class _Training:
         self.checkpointer.finish()
         best = self.checkpointer.best or {}
         if self.valid and not best:
-            raise TrainingError(
+            raise DivergedError(
                 "no validation had a finite perplexity, so there is no model to translate with; start again with a "
                 f"lower train.learning_rate_factor (it was {config.learning_rate_factor:g})"
             )

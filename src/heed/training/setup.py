@@ -106,7 +106,8 @@ def _initial_run(config: Config) -> RunFolder | None:
         return None
     run = RunFolder.open(find_model(config.train.init_from))
     there, here = asdict(run.config.model), asdict(config.model)
-    no_weights = {"dropout", "attention_window"} | ({"max_length"} if config.model.positions != "learned" else set())
+    learned = config.model.positions == "learned" or config.model.kind == "convolutional"
+    no_weights = {"dropout", "attention_window"} | (set() if learned else {"max_length"})
     differences = [
         f"model.{key} is {there[key]} there and {here[key]} here"
         for key in here

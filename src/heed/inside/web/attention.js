@@ -1,7 +1,7 @@
 // All heads as thumbnails, and the chosen one large: as the paper's lines between words, or as a table of weights.
 
 import { css, headColour, inkOn, paint, weightRgb } from "heed/colour.js";
-import { KINDS, KIND_NAMES } from "heed/data.js";
+import { KIND_NAMES } from "heed/data.js";
 import { choice, clamp, el, onArrows, replace, toggle, word } from "heed/dom.js";
 import { about, bar, heatTable, percent, short } from "heed/parts.js";
 import { change, state } from "heed/state.js";
@@ -43,7 +43,7 @@ export function attentionView(it) {
       kinds,
       choice(
         "attention of the",
-        KINDS.map((one) => [one, KIND_NAMES[one]]),
+        it.kinds.map((one) => [one, KIND_NAMES[one]]),
         kind,
         (one) => open({ kind: one }),
       ),
@@ -95,7 +95,7 @@ export function attentionView(it) {
       "div",
       { class: "grids" },
       kinds,
-      KINDS.map((one) => grid(it, one, thumbs, open)),
+      it.kinds.map((one) => grid(it, one, thumbs, open)),
     ),
     opened,
   );
@@ -104,7 +104,7 @@ export function attentionView(it) {
 }
 
 function chosenHead(it) {
-  const kind = KINDS.includes(state.kind) ? state.kind : "cross";
+  const kind = it.kinds.includes(state.kind) ? state.kind : it.kinds.at(-1);
   const last = it.layers(kind) - 1;
   const layer = state.layer < 0 ? last : clamp(state.layer, 0, last);
   const head = clamp(state.head, 0, it.model.h - 1);
@@ -375,7 +375,8 @@ function table(it, kind, layer, heads) {
     const title = `${rows.labels[i]} → ${columns.labels[j]}: ${weight.toFixed(6)}`;
     return { rgb: weightRgb(weight), text: short(weight), title };
   };
-  const label = heads.length > 1 ? `mean of ${heads.length} heads` : "weights; · is below 0.005, 0 is masked";
+  const zero = it.arrays[`attention.${kind}`].scale ? "0 is masked or below 1/510" : "0 is masked";
+  const label = heads.length > 1 ? `mean of ${heads.length} heads` : `weights; · is below 0.005, ${zero}`;
   return heatTable({ rows: rows.labels, columns: columns.labels, cell, label });
 }
 

@@ -258,7 +258,7 @@ function finished(it) {
     );
     const isSame = order[0].node === beam.best.at(-1);
     says.textContent =
-      `The search ran with α = ${number(beam.alpha, 2)}. The slider only re-ranks the ${order.length} hypotheses that it ` +
+      `The search ran with α = ${number(beam.alpha, 2)}. The slider only re-ranks ${order.length === 1 ? "the one hypothesis" : `the ${order.length} hypotheses`} that it ` +
       "finished; it does not search again, and a search with another α may also stop sooner or later. " +
       (isSame ? "The translation comes first." : "With this α, another hypothesis would come first.");
   };

@@ -37,17 +37,35 @@ export class Inspection {
   // An array with its shape: {data, shape, at(i, j, ...)}.
   array(name) {
     if (!this.cache.has(name)) {
-      const { dtype, shape, at } = this.arrays[name];
+      const { dtype, shape, at, scale } = this.arrays[name];
       const n = shape.reduce((product, one) => product * one, 1);
       let data;
       if (dtype === "float16") {
         const halves = new Uint16Array(this.bytes, at, n);
         data = new Float32Array(n);
         for (let i = 0; i < n; i++) data[i] = HALVES[halves[i]];
-      } else data = new { float32: Float32Array, int32: Int32Array, uint8: Uint8Array }[dtype](this.bytes, at, n);
+      } else if (scale) data = Float32Array.from(new Uint8Array(this.bytes, at, n), (one) => one * scale);
+      else data = new { float32: Float32Array, int32: Int32Array, uint8: Uint8Array }[dtype](this.bytes, at, n);
       this.cache.set(name, new Tensor(data, shape));
     }
     return this.cache.get(name);
+  }
+
+  // The kinds of attention that the model has.
+  get kinds() {
+    return KINDS.filter((kind) => this.has(`attention.${kind}`));
+  }
+
+  get isTransformer() {
+    return this.has("lens.rank");
+  }
+
+  isHeadOff(kind, layer, head) {
+    return this.off.heads.some((one) => one[0] === kind && one[1] === layer && one[2] === head);
+  }
+
+  isLayerOff(stack, layer) {
+    return this.off.layers.some((one) => one[0] === stack && one[1] === layer);
   }
 
   layers(kind) {

@@ -38,7 +38,8 @@ export function replace(node, ...children) {
 
 // A word or piece of either language: its own direction, whatever stands around it.
 export function word(text, props = {}) {
-  return el("bdi", { dir: "auto", title: text, ...props, class: `word ${props.class || ""}` }, text);
+  const joined = text.includes("\u200d") ? " joined" : ""; // a family of emoji falls apart when it is set upright
+  return el("bdi", { dir: "auto", title: text, ...props, class: `word${joined} ${props.class || ""}` }, text);
 }
 
 // Choices of which one holds, as radio buttons: Tab reaches the group, arrow keys move within it.

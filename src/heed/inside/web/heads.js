@@ -6,6 +6,8 @@ import { clamp, el, onArrows, word } from "heed/dom.js";
 import { ROLE_WORDS, about, heatTable, number, percent, short } from "heed/parts.js";
 import { change, state } from "heed/state.js";
 
+const twoDigits = (value) => number(Math.abs(value) < 0.005 ? 0 : value, 2);
+
 export function headsView(it) {
   const totals = Object.fromEntries(
     KINDS.map((kind) => {
@@ -47,7 +49,7 @@ export function headsView(it) {
               type: "button",
               class: isChosen ? "cell chosen" : "cell",
               "aria-pressed": String(isChosen),
-              "aria-label": `${KIND_NAMES[one]}, layer ${l + 1}, head ${k + 1} off: ${number(value, 2)}`,
+              "aria-label": `${KIND_NAMES[one]}, layer ${l + 1}, head ${k + 1} off: ${twoDigits(value)}`,
               title: role,
               tabindex: isChosen || (one !== kind && l === 0 && k === 0) ? 0 : -1,
               "data-key": isChosen ? "off" : undefined,
@@ -55,7 +57,7 @@ export function headsView(it) {
               style: { background: css(rgb), color: inkOn(rgb) },
               on: { click: () => choose(one, l, k) },
             },
-            number(value, 2),
+            twoDigits(value),
           ),
         );
       });

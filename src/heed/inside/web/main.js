@@ -1,5 +1,6 @@
 // The page: the sentence, its translation, and one view at a time.
 
+import { absent } from "heed/absent.js";
 import { attentionView } from "heed/attention.js";
 import { beamView } from "heed/beam.js";
 import { Inspection, embedded } from "heed/data.js";
@@ -8,7 +9,7 @@ import { headsView } from "heed/heads.js";
 import { layersView } from "heed/layers.js";
 import { occlusionView } from "heed/occlusion.js";
 import { number } from "heed/parts.js";
-import { change, follow, state } from "heed/state.js";
+import { change, follow, remember, state } from "heed/state.js";
 import { walkView } from "heed/walk.js";
 
 export const VIEWS = {
@@ -31,9 +32,10 @@ export async function open(root, source) {
     if (!(state.view in VIEWS)) state.view = "attention";
     chooseTab(tabs, main);
     const focused = document.activeElement?.dataset?.key;
-    replace(main, VIEWS[state.view][1](inspection));
+    replace(main, absent(inspection, state.view) ?? VIEWS[state.view][1](inspection));
     if (focused) main.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   };
+  if (!inspection.kinds.length) remember({ view: "beam" }); // what a model without attention has to show first
   follow(draw);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   draw();
@@ -84,20 +86,30 @@ function header(it) {
     el(
       "p",
       { class: "facts" },
-      `${model.name}: ${model.encoder_layers} + ${model.decoder_layers} layers, ${model.h} heads, `,
-      `d_model ${model.d_model}, d_ff ${model.d_ff}, d_k ${model.d_k}, vocabulary ${model.vocabulary}, `,
-      `${model.norm}-norm. log P = ${number(translation.log_probability)}`,
+      `${model.name}: ${shapeOf(it)}, vocabulary ${model.vocabulary}. log P = ${number(translation.log_probability)}`,
       translation.finished ? "" : " (stopped by the length limit: its </s> was never written)",
     ),
   );
+}
+
+// The size of a model in words.
+export function shapeOf({ model, kinds, isTransformer }) {
+  const layers = `${model.encoder_layers} + ${model.decoder_layers} layers`;
+  const heads = kinds.length ? `, ${model.h} heads` : "";
+  const size = `, d_model ${model.d_model}`;
+  return isTransformer
+    ? `${layers}${heads}${size}, d_ff ${model.d_ff}, d_k ${model.d_k}, ${model.norm}-norm`
+    : `model.kind = "${model.kind}", ${layers}${heads}${size}`;
 }
 
 export function footer(it) {
   return el(
     "footer",
     {},
-    `Attention weights are those of the formula, as ${it.walk.attention}; the fused kernels that translate differ in the last bits. `,
-    `Numbers of the walk are stored as ${it.walk.precision}: three digits. Sections are those of “Attention Is All You `,
+    it.isTransformer
+      ? `Attention weights are those of the formula, as ${it.walk.attention}; the fused kernels that translate differ in the last bits. Numbers of the walk are stored as ${it.walk.precision}: three digits. `
+      : "",
+    `Sections are those of “Attention Is All You `,
     "Need” (Vaswani et al. 2017). Keys: Tab moves between controls, arrow keys within them; the link holds what you see.",
   );
 }

@@ -1,7 +1,7 @@
 // What the translation misses when a source word is left out, beside what the decoder attended to.
 
 import { signedRgb, weightRgb } from "heed/colour.js";
-import { byGroups } from "heed/data.js";
+import { Tensor, byGroups } from "heed/data.js";
 import { el, select, word } from "heed/dom.js";
 import { about, heatTable, number, short } from "heed/parts.js";
 import { change, state } from "heed/state.js";
@@ -12,22 +12,18 @@ export function occlusionView(it) {
   const words = source.words.slice(0, -1); // the end token is never left out
   const rows = target.word_labels;
   const lost = (i, j) => target.words[i].reduce((sum, t) => sum + changes.at(j, t), 0);
-  const layers = it.layers("cross");
+  const hasAttention = it.kinds.includes("cross");
+  const layers = hasAttention ? it.layers("cross") : 0;
   const all = state.olayer < 0 || state.olayer >= layers;
-  const chosen = all ? Array.from({ length: layers }, (_, l) => l) : [state.olayer];
-  const each = chosen.flatMap((layer) =>
-    Array.from({ length: it.model.h }, (_, head) =>
-      byGroups(it.head("cross", layer, head), target.words, source.words),
-    ),
-  );
-  const attended = (i, j) => each.reduce((sum, one) => sum + one.at(i, j), 0) / each.length;
+  const mean = hasAttention ? meanOfHeads(it, all ? -1 : state.olayer) : null;
+  const attended = (i, j) => mean.at(i, j);
 
   const verdicts = rows.map((_, i) => {
     const best = (value) => words.reduce((top, _, j) => (value(i, j) > value(i, top) ? j : top), 0);
-    const byAttention = best(attended);
+    const byAttention = hasAttention ? best(attended) : -1;
     const byOcclusion = best((a, b) => -lost(a, b));
     const matters = lost(i, byOcclusion) < -0.1; // else no source word is missed
-    return { byAttention, byOcclusion, matters, disagrees: matters && byAttention !== byOcclusion };
+    return { byAttention, byOcclusion, matters, disagrees: hasAttention && matters && byAttention !== byOcclusion };
   });
   const n = verdicts.filter((one) => one.disagrees).length;
   const mark = (i) => {
@@ -40,7 +36,7 @@ export function occlusionView(it) {
     );
   };
   const labels = source.word_labels.slice(0, -1);
-  const attention = heatTable({
+  const attention = hasAttention && heatTable({
     rows: rows.map((_, i) => mark(i)),
     columns: labels,
     label: all
@@ -64,6 +60,18 @@ export function occlusionView(it) {
       mark: verdicts[i].matters && verdicts[i].byOcclusion === j ? "top" : "",
     }),
   });
+  if (!hasAttention)
+    return el(
+      "div",
+      {},
+      about(
+        "",
+        "Leave a source word out, ask for the same translation, and see which of its words become less probable. Outlined: each row's strongest. ",
+        "This model has no attention to compare it with.",
+      ),
+      occlusion,
+      whatChanges(it, labels),
+    );
   return el(
     "div",
     {},
@@ -94,14 +102,28 @@ export function occlusionView(it) {
   );
 }
 
+// Attention between words, the mean of the heads of a layer (-1: of all), computed once.
+function meanOfHeads(it, layer) {
+  const name = `mean.cross.${layer}`;
+  if (!it.cache.has(name)) {
+    const weights = it.array("attention.cross");
+    const [layers, h, n, m] = weights.shape;
+    const [begin, end] = layer < 0 ? [0, layers * h] : [layer * h, (layer + 1) * h];
+    const total = new Float64Array(n * m);
+    for (let one = begin; one < end; one++)
+      for (let at = 0; at < n * m; at++) total[at] += weights.data[one * n * m + at] / (end - begin);
+    it.cache.set(name, byGroups(new Tensor(total, [n, m]), it.target.words, it.source.words));
+  }
+  return it.cache.get(name);
+}
+
 function whatChanges(it, labels) {
   const chosen = it.array("occlusion.first_choice");
-  const own = it.array("lens.first_choice").sub(it.model.decoder_layers);
   const changes = it.array("occlusion.change");
   const items = labels.map((label, j) => {
     const other = [];
     it.target.labels.forEach((text, t) => {
-      if (chosen.at(j, t) !== own.at(t))
+      if (chosen.at(j, t) !== it.next_words[t].ids[0])
         other.push(other.length ? ", " : "", word(text), " → ", word(it.piece(chosen.at(j, t)), { class: "key" }));
     });
     let total = 0;

@@ -23,7 +23,7 @@ export const number = (value, digits = 3) => {
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   const size = Math.abs(value);
   const text = size >= 1000 || size < 1e-4 ? value.toExponential(2) : value.toFixed(size >= 100 ? 1 : digits);
-  return text.replace("-", "−");
+  return Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−");
 };
 
 // A weight in little room: 0.93 is .93, 1 is 1, and a dot is less than half a hundredth.

@@ -108,6 +108,13 @@ export function walkView(it) {
         : null,
     ),
     el("p", { class: "group" }, stage.group),
+    it.isLayerOff(stack, layer[stack]) && stage.group.includes(` layer ${layer[stack] + 1},`)
+      ? el(
+          "p",
+          { class: "off-note", role: "note" },
+          `Layer ${layer[stack] + 1} of the ${stack} is switched off: it hands on what it is given. This is what it computes; none of it is used.`,
+        )
+      : null,
     el("h2", { id: "stage-title" }, stage.title),
     el("p", { class: "equation" }, formula(stage.equation), el("span", { class: "section" }, `  ${stage.section}`)),
     el("p", { class: "about" }, stage.text),

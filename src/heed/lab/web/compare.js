@@ -30,7 +30,11 @@ export function compareView(a, b, controls, problem) {
   );
   if (problem) box.append(el("p", { class: "problem", role: "alert" }, problem));
   if (!b) return box;
-  box.append(texts(a, b), attention(a, b));
+  const shared = KINDS.filter((kind) => a.kinds.includes(kind) && b.kinds.includes(kind));
+  box.append(
+    texts(a, b),
+    shared.length ? attention(a, b, shared) : about("", "One of the two has no attention, so only the translations can be compared."),
+  );
   return box;
 }
 
@@ -94,8 +98,8 @@ const weightsOf = (it, kind, layer, head, rows, columns) => {
   return new Tensor(mean, all[0].shape);
 };
 
-function attention(a, b) {
-  const kind = KINDS.includes(state.ckind) ? state.ckind : "cross";
+function attention(a, b, kinds) {
+  const kind = kinds.includes(state.ckind) ? state.ckind : kinds.at(-1);
   const side = (it, layer, head) => {
     const last = it.layers(kind) - 1;
     return { layer: layer < 0 ? last : clamp(layer, 0, last), head: clamp(head, -1, it.model.h - 1) };
@@ -150,7 +154,7 @@ function attention(a, b) {
       { class: "controls" },
       choice(
         "of the",
-        KINDS.map((one) => [one, KIND_NAMES[one]]),
+        kinds.map((one) => [one, KIND_NAMES[one]]),
         kind,
         (ckind) => change({ ckind }),
       ),

@@ -1,10 +1,11 @@
 // The lab: a sentence to type, its translation, switches, and the views of the page, drawn anew as you type.
 
+import { absent } from "heed/absent.js";
 import { Refused, client, inspected, models as askModels } from "heed/api.js";
 import { compareView } from "heed/compare.js";
-import { nOff, picker, searchControls, switchboard, switchesOff } from "heed/controls.js";
+import { picker, searchControls, switchboard, switchesOff } from "heed/controls.js";
 import { el, replace } from "heed/dom.js";
-import { VIEWS as INSIDE, chooseTab, footer, tabList } from "heed/main.js";
+import { VIEWS as INSIDE, chooseTab, footer, shapeOf, tabList } from "heed/main.js";
 import { about, number } from "heed/parts.js";
 import { change, follow, remember, state } from "heed/state.js";
 import { trainingView } from "heed/training.js";
@@ -130,13 +131,13 @@ const sideB = () => ({
 });
 
 const bNumber = () => (state.bmodel >= 0 && state.bmodel < models.length ? state.bmodel : state.model);
-const parts = () => (NEEDS[state.view] && !(state.view === "walk" && nOff()) ? [NEEDS[state.view]] : []);
+const parts = () => (NEEDS[state.view] ? [NEEDS[state.view]] : []);
 
 // What a view needs, and whether it is there.
 function isComplete(it) {
   const need = parts()[0];
   if (!need) return true;
-  return need === "walk" ? Boolean(it.walk.layers.encoder) : it.has("occlusion.change");
+  return need === "walk" ? !it.isTransformer || Boolean(it.walk.layers.encoder) : it.has("occlusion.change");
 }
 
 function refresh(pause = 0) {
@@ -207,7 +208,7 @@ function draw() {
     const { model: m, lab } = a;
     replace(
       facts,
-      `${m.name} ${lab.checkpoint}: ${m.encoder_layers} + ${m.decoder_layers} layers, ${m.h} heads, d_model ${m.d_model}. `,
+      `${m.name} ${lab.checkpoint}: ${shapeOf(a)}. `,
       `log P = ${number(a.translation.log_probability)}`,
       a.translation.finished ? "" : " (stopped by the length limit: its </s> was never written)",
       `. ${lab.milliseconds} ms.`,
@@ -226,8 +227,8 @@ function view() {
   if (!a) return problem ? null : about("", "Computing …");
   if (state.view === "why") return whyView(a, sideA);
   if (state.view === "compare") return compareView(a, b, bControls, problemB);
-  if (state.view === "walk" && nOff())
-    return about("", "The walk shows the model with everything on. Choose “all on” among the switches to see it.");
+  const why = absent(a, state.view);
+  if (why) return why;
   if (state.view === "beam" && a.lab.is_drawn)
     return about("", "This translation was drawn at random, token by token: there is no beam to show. Choose beam search above.");
   if (!isComplete(a)) return about("", "Computing …");

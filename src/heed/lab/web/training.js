@@ -110,17 +110,20 @@ function contents(strip) {
         .map(([title, points]) => curve(title, points, steps[at])),
     ),
   );
-  if (!told.has_text)
+  if (told.state === "shipped")
+    found.push(about("", "This model was exported to be shipped: the record of its training is not part of it."));
+  else if (!told.has_text)
     found.push(about("", "The run names no validation text that can be read, so there are no sentences to follow."));
   if (steps.length && told.sentences.length) found.push(film(told, frames, steps, at));
-  else if (!told.problem && told.has_text) found.push(about("", "No frame yet: the first appears with the first checkpoint."));
+  else if (!told.problem && told.has_text && told.state !== "shipped") found.push(about("", "No frame yet: the first appears with the first checkpoint."));
   return found;
 }
 
 function film(told, frames, steps, at) {
   const sentence = clamp(state.tsent, 0, told.sentences.length - 1);
   const { source, target, text } = told.sentences[sentence];
-  const [layers, heads] = frames.get(steps[0]).attention[sentence].shape;
+  const hasPictures = frames.get(steps[0]).attention.length > 0; // of a model with attention
+  const [layers, heads] = hasPictures ? frames.get(steps[0]).attention[sentence].shape : [0, 0];
   const layer = state.tlayer < 0 ? layers - 1 : clamp(state.tlayer, 0, layers - 1);
   const head = clamp(state.thead, -1, heads - 1);
   const choose = (index) => change({ tframe: index >= steps.length - 1 ? -1 : index });
@@ -142,9 +145,12 @@ function film(told, frames, steps, at) {
   slider.addEventListener("input", () => choose(Number(slider.value)));
   const thumbs = el("div", { class: "film", tabindex: -1 });
   steps.forEach((step, i) => {
-    const weight = weights(frames.get(step).attention[sentence], layer, head);
-    const canvas = el("canvas", { "aria-hidden": "true" });
-    paint(canvas, target.length, source.length, (r, c) => weightRgb(weight(r, c)));
+    let canvas = null;
+    if (hasPictures) {
+      const weight = weights(frames.get(step).attention[sentence], layer, head);
+      canvas = el("canvas", { "aria-hidden": "true" });
+      paint(canvas, target.length, source.length, (r, c) => weightRgb(weight(r, c)));
+    }
     thumbs.append(
       el(
         "button",
@@ -163,7 +169,7 @@ function film(told, frames, steps, at) {
     );
   });
   const frame = frames.get(steps[at]);
-  const weight = weights(frame.attention[sentence], layer, head);
+  const weight = hasPictures ? weights(frame.attention[sentence], layer, head) : null;
   const value = (i, j) => short(weight(i, j) || 1e-6); // to 1/255, so never exactly 0
   requestAnimationFrame(() => {
     const chosen = thumbs.querySelector(".chosen");
@@ -185,7 +191,7 @@ function film(told, frames, steps, at) {
         ),
         "tsent",
       ),
-      keyed(
+      hasPictures && keyed(
         select(
           "layer",
           Array.from({ length: layers }, (_, l) => [l, l + 1]),
@@ -194,7 +200,7 @@ function film(told, frames, steps, at) {
         ),
         "tlayer",
       ),
-      keyed(
+      hasPictures && keyed(
         select(
           "head",
           [[-1, "mean of all"], ...Array.from({ length: heads }, (_, h) => [h, h + 1])],
@@ -216,7 +222,8 @@ function film(told, frames, steps, at) {
       el("dt", {}, `at step ${steps[at]}`),
       el("dd", { id: "then" }, word(frame.translations[sentence]), el("span", { class: "soft" }, " (greedy)")),
     ),
-    heatTable({
+    !hasPictures && about("", "This model has no attention, so each frame is its translation alone."),
+    hasPictures && heatTable({
       rows: target,
       columns: source,
       label: `attention at step ${steps[at]}, layer ${layer + 1}, ${head < 0 ? "mean of all heads" : `head ${head + 1}`}, to 1/255`,

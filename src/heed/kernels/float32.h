@@ -1,0 +1,6 @@
+/* Linear layers with float32 weights that are packed once. */
+#pragma once
+
+/* y = x · weight, for `rows` rows of x. A weight d_in x d_out is packed in panels of 64 columns, the last one padded; in
+   a panel, the 64 numbers of a row are adjacent. */
+void heed_float32_linear(const float *x, const float *weight, float *y, long rows, long in, long out);

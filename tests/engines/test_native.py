@@ -1,0 +1,417 @@
+"""The native engine against the torch engine: the same texts and scores, for every kind of model and search."""
+
+import copy
+import json
+import math
+import os
+import pickle
+import subprocess
+import sys
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import heed
+from heed.config import Config, DecodeConfig
+from heed.engines.native import NativeEngine, open_native, reason_not_supported
+from heed.engines.pytorch import PyTorchEngine, open_pytorch
+from heed.errors import CheckpointError, ConfigError, DamageError, DecodeError
+from heed.kernels.library import library
+from heed.model.stored import stored
+from heed.options import Sampling, SearchOptions
+from heed.run import RunFolder
+from heed.text.tokenizer import Tokenizer
+from tests.export.conftest import BUILDS, random_model
+
+pytestmark = pytest.mark.skipif(library() is None, reason="no compiler")
+
+# Of different lengths, so that batches are ragged.
+TEXTS = [
+    "the quick brown fox",
+    "dog",
+    "der faule Hund springt über 7 Füchse",
+    "",
+    "quick quick quick dog jumps the lazy",
+]
+ODD = {**BUILDS, "one head, 3+1 layers": {"encoder_layers": 3, "decoder_layers": 1, "h": 1, "d_ff": 65}}
+SEARCHES = {
+    "beam": SearchOptions(beam=4),
+    "wide beam": SearchOptions(beam=9, n_best=9, alpha=0.0),
+    "greedy": SearchOptions(beam=1),
+    "n-best": SearchOptions(beam=5, n_best=3),
+    "sampling": SearchOptions(n_best=3, sampling=Sampling(seed=7)),
+    "top k and p": SearchOptions(sampling=Sampling(temperature=0.7, top_k=9, top_p=0.9)),
+    "prefixes": SearchOptions(beam=3, prefixes=["der", "", "Fuchs springt", "7", "the"]),
+    "required": SearchOptions(beam=3, required=[["Hund"], ["dog"], ["Fuchs", "7"], ["x"], ["über"]]),
+    "trace": SearchOptions(beam=3, trace=True),
+}
+
+
+def make_run(folder: Path, tokenizer: Tokenizer, model, in_8_bits: bool = False) -> Path:
+    """Write a model into a run folder, in float32 or as a shipped model is stored."""
+    config = Config(model=model.config, decode=DecodeConfig(extra_length=8))
+    run = RunFolder.create(folder, config, tokenizer)
+    weights = model.state_dict()
+    run.save_weights("step-00000001", stored(weights) if in_8_bits else weights, {"step": 1})
+    return folder
+
+
+def both(path: Path, *more: Path, int8: bool = False) -> tuple[NativeEngine, PyTorchEngine]:
+    return open_native([path, *more], "last", int8), open_pytorch([path, *more], "last", int8)
+
+
+def translated(engine, options: SearchOptions, texts=TEXTS):
+    return engine.translate(texts, range(len(texts)), options, lambda done: None)
+
+
+def flat(translations):
+    return [one for found in translations for one in (found.alternatives or (found,))]
+
+
+def assert_same(found, expected) -> None:
+    assert [one.text for one in flat(found)] == [one.text for one in flat(expected)]
+    for one, other in zip(flat(found), flat(expected), strict=True):
+        assert one.pieces == other.pieces and one.finished == other.finished
+        assert one.score == pytest.approx(other.score, abs=2e-4)
+        np.testing.assert_allclose(one.log_probabilities, other.log_probabilities, atol=2e-4)
+
+
+@pytest.fixture(scope="module", params=ODD)
+def run(request, tokenizer, tmp_path_factory) -> Path:
+    model = random_model(tokenizer, **ODD[request.param])
+    return make_run(tmp_path_factory.mktemp("native") / "run", tokenizer, model)
+
+
+def test_every_search_finds_what_torch_finds(run):
+    native, reference = both(run)
+    texts = set()
+    for options in SEARCHES.values():
+        found, expected = translated(native, options), translated(reference, options)
+        assert_same(found, expected)
+        texts |= {one.text for one in flat(found)}
+        if options.trace:
+            for one, other in zip(found, expected, strict=True):
+                kept = [[(c.parent, c.piece, c.fate) for c in step] for step in one.trace.steps]
+                assert kept == [[(c.parent, c.piece, c.fate) for c in step] for step in other.trace.steps]
+    assert len(texts) > 20  # the model tells texts apart
+
+
+def test_attention_is_that_of_torch(run):
+    native, reference = both(run)
+    source, target = native.tokenizer.encode_ids(["der faule Hund springt", "quick brown"])
+    found, expected = native.attention(source, target), reference.attention(source, target)
+    for name in ("encoder", "decoder", "cross"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-5)
+    assert (found.source_pieces, found.target_pieces) == (expected.source_pieces, expected.target_pieces)
+
+
+@pytest.mark.parametrize("n_models", [1, 2])
+@pytest.mark.parametrize("int8", [False, True])
+def test_scores_of_given_translations(run, tokenizer, n_models, int8):
+    """With whole weights, even if the search is in 8 bits."""
+    sources, targets = [*TEXTS[:3], "a"], ["der Hund", "the quick brown fox jumps", "", "7"]
+    engines = ("native", "torch")
+    native, reference = (heed.load(*[run] * n_models, checkpoint="last", int8=int8, engine=one) for one in engines)
+    found, expected = native.score(sources, targets), reference.score(sources, targets)
+    assert [one.n_tokens for one in found] == [one.n_tokens for one in expected]
+    np.testing.assert_allclose(
+        [one.log_probability for one in found], [one.log_probability for one in expected], atol=1e-3
+    )
+    assert native.score([], []) == []
+
+
+def test_a_text_alone_and_in_a_batch(run):
+    native, _ = both(run)
+    together = translated(native, SEARCHES["beam"])
+    for text, one in zip(TEXTS, together, strict=True):
+        assert_same(translated(native, SEARCHES["beam"], [text]), [one])
+
+
+def test_8_bits_differ_from_torch_only_by_rounding(run):
+    """Sums in another order may round a number to the neighbouring code; a translation may then differ, its weights
+    do not."""
+    native, reference = both(run, int8=True)
+    whole, _ = both(run)
+    forced = SearchOptions(beam=1, prefixes=["the lazy dog jumps"] * len(TEXTS), whole=True)
+    found, expected, exact = (translated(engine, forced) for engine in (native, reference, whole))
+    scores = np.array([[one.log_probability for one in each] for each in (found, expected, exact)])
+    assert np.abs(scores[0] - scores[1]).max() < 0.1 * np.abs(scores[1]).max()
+    assert np.abs(scores[0] - scores[2]).max() > 0  # it does compute in 8 bits
+
+
+@pytest.mark.parametrize("build", ["post-norm", "learned positions"])
+def test_weights_stored_in_8_bits(tokenizer, tmp_path, build):
+    path = make_run(tmp_path / "run", tokenizer, random_model(tokenizer, **BUILDS[build]), in_8_bits=True)
+    native, reference = both(path)
+    assert_same(translated(native, SEARCHES["beam"]), translated(reference, SEARCHES["beam"]))
+    eighth, eighth_reference = both(path, int8=True)
+    # The codes are those of the file, whichever engine reads them; and no embedding is in float32.
+    ids = np.arange(40)
+    np.testing.assert_array_equal(
+        eighth.models[0].weights.target_rows(ids), eighth_reference.models[0].embedding.weight.detach().numpy()[:40]
+    )
+    arrays = [one for one in pickled_arrays(eighth) if one.dtype == np.float32 and one.ndim == 2]
+    assert [one.shape for one in arrays if len(one) == len(tokenizer)] == []
+
+
+def pickled_arrays(engine: NativeEngine) -> list[np.ndarray]:
+    """Return every array that an engine keeps."""
+    found: list[np.ndarray] = []
+
+    def walk(value, seen):
+        if id(value) in seen:
+            return
+        seen.add(id(value))
+        if isinstance(value, np.ndarray):
+            found.append(value)
+        elif isinstance(value, list | tuple):
+            for one in value:
+                walk(one, seen)
+        elif isinstance(value, dict):
+            walk(list(value.values()), seen)
+        elif type(value).__module__.startswith("heed"):
+            walk(vars(value), seen)
+
+    walk(engine.models, set())
+    return found
+
+
+@pytest.mark.parametrize("int8", [False, True])
+def test_each_weight_is_in_memory_once(tokenizer, tmp_path, int8):
+    model = random_model(tokenizer, d_model=64, d_ff=128, d_k=32, d_v=32)  # nothing is padded but the vocabulary
+    native = open_native([make_run(tmp_path / "run", tokenizer, model, in_8_bits=int8)], "last", int8)
+    n_bytes = sum(one.nbytes for one in pickled_arrays(native))
+    n_weights = sum(one.numel() for one in model.parameters())
+    assert n_bytes < 1.15 * n_weights * (1 if int8 else 4) + 40_000
+
+
+def test_an_ensemble(tokenizer, tmp_path):
+    first = make_run(tmp_path / "one", tokenizer, random_model(tokenizer))
+    other = random_model(tokenizer, norm="pre", d_model=20)
+    native, reference = both(first, make_run(tmp_path / "two", tokenizer, other))
+    for name in ("beam", "greedy", "sampling", "prefixes"):
+        assert_same(translated(native, SEARCHES[name]), translated(reference, SEARCHES[name]))
+    alone = translated(open_native([first], "last", False), SEARCHES["beam"])
+    assert [one.score for one in alone] != [one.score for one in translated(native, SEARCHES["beam"])]
+
+
+class OnlyEvenTokens:
+    """A constraint, as the parser has one."""
+
+    def __init__(self, n_tokens: int) -> None:
+        self._even = np.arange(0, n_tokens, 2)
+
+    def start(self, sentence):
+        return 0
+
+    def allowed(self, state):
+        return np.append(self._even, 1) if state % 3 else None
+
+    def advance(self, state, token):
+        return state + 1
+
+
+def test_a_constraint(run, tokenizer):
+    options = SearchOptions(beam=4, n_best=2, constraint=OnlyEvenTokens(len(tokenizer)))
+    native, reference = both(run)
+    assert_same(translated(native, options), translated(reference, options))
+
+
+@pytest.mark.parametrize(
+    "name", ["embedding.weight", "encoder.0.feed_forward.w_1.weight", "decoder.1.cross_attention.w_k.weight"]
+)
+@pytest.mark.parametrize("int8", [False, True])
+def test_weights_that_are_not_finite_are_refused(tokenizer, tmp_path, name, int8):
+    model = random_model(tokenizer)
+    model.state_dict()[name].fill_(math.nan)
+    native = open_native([make_run(tmp_path / "run", tokenizer, model)], "last", int8)
+    for options in (SEARCHES["beam"], SEARCHES["greedy"], SEARCHES["sampling"], SEARCHES["prefixes"]):
+        with pytest.raises(DecodeError, match="no finite score: the weights of .*step-00000001"):
+            translated(native, options)
+
+
+def test_threads_do_not_change_a_translation(run, monkeypatch):
+    native, _ = both(run)
+    texts = [f"{text} {i}" for i in range(6) for text in TEXTS]
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    alone = translated(native, SEARCHES["beam"], texts)
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert_same(translated(native, SEARCHES["beam"], texts), alone)
+
+
+def test_a_copy_translates_the_same(run):
+    native, _ = both(run)
+    expected = translated(native, SEARCHES["beam"])
+    for other in (copy.copy(native), copy.deepcopy(native), pickle.loads(pickle.dumps(native))):
+        assert [one.score for one in translated(other, SEARCHES["beam"])] == [one.score for one in expected]
+
+
+# --- what it loads ----------------------------------------------------------------------------------------
+
+
+def test_damage_is_found(tokenizer, tmp_path):
+    path = make_run(tmp_path / "run", tokenizer, random_model(tokenizer))
+    file = path / "checkpoints/step-00000001/model.safetensors"
+    content = file.read_bytes()
+    for damaged in (
+        content[:-9] + bytes(9),
+        content[:-1],
+        content + b"\0",
+        content[:4],
+        b"",
+        content[:8] + b"[" + content[9:],
+    ):
+        file.write_bytes(damaged)
+        with pytest.raises(DamageError, match="damaged"):
+            open_native([path], "last", False)
+    file.unlink()
+    with pytest.raises(DamageError, match="missing"):
+        open_native([path], "last", False)
+
+
+@pytest.mark.parametrize("change", ["missing", "another shape", "another type", "codes without scale"])
+def test_weights_that_do_not_fit_are_refused_as_torch_does(tokenizer, tmp_path, change):
+    model = random_model(tokenizer)
+    path = make_run(tmp_path / "run", tokenizer, model)
+    weights = {**model.state_dict()}
+    first = weights["encoder.0.feed_forward.w_1.bias"]
+    if change == "missing":
+        weights["surplus"] = weights.pop("encoder.0.feed_forward.w_1.bias")
+    elif change == "another shape":
+        weights["encoder.0.feed_forward.w_1.bias"] = first.reshape(-1, 1)
+    elif change == "another type":
+        weights["encoder.0.feed_forward.w_1.bias"] = first.double()
+    else:
+        weights = stored(weights)
+        del weights["encoder.0.feed_forward.w_1.weight/scale"]
+    RunFolder.open(path).save_weights("step-00000001", weights, {"step": 1})
+    messages = []
+    for load in (open_native, open_pytorch):
+        with pytest.raises(CheckpointError) as refused:
+            load([path], "last", False)
+        messages.append(str(refused.value))
+    assert messages[0] == messages[1]
+
+
+def test_what_c_does_not_implement_is_left_to_torch(tokenizer, tmp_path, monkeypatch):
+    path = make_run(tmp_path / "run", tokenizer, random_model(tokenizer))
+    assert reason_not_supported([path]) is None
+    assert isinstance(heed.load(path, checkpoint="last").engine, NativeEngine)
+    monkeypatch.setattr("heed.native.weights._CONFIG", {"kind": ("transformer",)})
+    assert reason_not_supported([path]) == "model.encoder_layers = 2 is implemented only with torch"
+    assert isinstance(heed.load(path, checkpoint="last").engine, PyTorchEngine)
+    with pytest.raises(ConfigError, match="engine native: model.encoder_layers = 2 is implemented only with torch"):
+        heed.load(path, checkpoint="last", engine="native")
+
+
+def test_without_kernels_torch_takes_over(tokenizer, tmp_path, monkeypatch):
+    path = make_run(tmp_path / "run", tokenizer, random_model(tokenizer))
+    monkeypatch.setattr("heed.native.weights.library", lambda: None)
+    assert isinstance(heed.load(path, checkpoint="last").engine, PyTorchEngine)
+
+
+# --- the translator ---------------------------------------------------------------------------------------
+
+
+def test_what_only_torch_can_do(tokenizer, tmp_path):
+    path = make_run(tmp_path / "run", tokenizer, random_model(tokenizer))
+    translator = heed.load(path, checkpoint="last")
+    assert isinstance(translator.engine, NativeEngine)
+    assert translator.device == torch.device("cpu")
+    assert isinstance(translator.engine, NativeEngine)  # it still translates natively
+    before = translator.translate(["dog"])[0].score
+    with torch.no_grad():
+        translator.models[0].embedding.weight.mul_(0.5)
+    assert translator.translate(["dog"])[0].score != before  # models that are changed take effect
+
+
+def test_a_glossary(tokenizer, tmp_path):
+    path = make_run(tmp_path / "run", tokenizer, random_model(tokenizer))
+    translator, reference = (heed.load(path, checkpoint="last", engine=engine) for engine in ("native", "torch"))
+    glossary = {"fox": "Fuchs", "dog": "Hund"}
+    texts = ["the quick fox", "dog and fox 77"]
+    found, expected = (one.translate(texts, glossary=glossary, copy=True) for one in (translator, reference))
+    assert_same(found, expected)
+    assert all("Fuchs" in one.text for one in found)
+
+
+# --- without torch ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def without_torch(tmp_path) -> dict[str, str]:
+    """An environment in which torch cannot be imported."""
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / "torch.py").write_text("raise ImportError('torch is not here')\n")
+    source = str(Path(heed.__file__).parents[1])
+    return {**os.environ, "PYTHONPATH": f"{tmp_path / 'hidden'}{os.pathsep}{source}", "OMP_NUM_THREADS": "1"}
+
+
+def test_translating_without_torch(tokenizer, tmp_path, without_torch):
+    path = make_run(tmp_path / "run", tokenizer, random_model(tokenizer))
+    expected = heed.load(path, checkpoint="last", engine="torch").translate(TEXTS, n_best=2)
+    command = [sys.executable, "-m", "heed", "translate", "--model", path, "--checkpoint", "last", "--n-best", "2"]
+    done = subprocess.run(
+        [*map(str, command), "--json"],
+        input="\n".join(TEXTS) + "\n",
+        env=without_torch,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [one["text"] for one in found] == [one.text for one in expected]
+    for one, other in zip(found, expected, strict=True):
+        assert one["score"] == pytest.approx(other.score, abs=2e-4)
+
+
+def test_python_without_torch(tmp_path, without_torch):
+    script = """
+import sys, heed
+translator = heed.load()
+(found,) = translator.translate(["Good morning!"], attention=True)
+(forced,) = translator.translate(["The cat sleeps."], glossary={"cat": "Kater"})
+print(found.text, found.attention.cross.shape[0], "Kater" in forced.text, "torch" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", script], env=without_torch, capture_output=True, text=True, check=True)
+    assert done.stdout == "Guten Morgen! 2 True False\n"
+
+
+def test_what_needs_torch_says_what_to_install(tokenizer, tmp_path, without_torch):
+    # As if it were not installed: the stub above is a torch that fails.
+    (tmp_path / "hidden" / "torch.py").write_text(
+        "raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')\n"
+    )
+    path = make_run(tmp_path / "run", tokenizer, random_model(tokenizer))
+    for command in (
+        ["train", "--preset", "tiny", "--source", "x", "--target", "y", "--out", tmp_path / "new"],
+        ["translate", "--model", path, "--engine", "torch"],
+        ["inspect", "--model", path, "dog", "--json"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "heed", *map(str, command)], env=without_torch, capture_output=True, text=True
+        )
+        assert done.returncode == 2 and "PyTorch is not installed: pip install 'heed[train]'" in done.stderr, (
+            done.stderr
+        )
+
+
+def test_torch_is_an_extra_that_developers_get():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = {key: [one.split(">")[0] for one in some] for key, some in project["optional-dependencies"].items()}
+    assert "torch" not in [one.split(">")[0] for one in project["dependencies"]]
+    assert names["train"] == ["torch"] and "torch" in names["dev"]
+
+
+def test_options_are_refused_as_torch_does(tokenizer, tmp_path):
+    native, reference = both(make_run(tmp_path / "run", tokenizer, random_model(tokenizer)))
+    for options in (
+        SearchOptions(attention=True),
+        SearchOptions(copy=True, sampling=Sampling()),
+        replace(SearchOptions(), glossary=heed.Glossary({"a": "b"}), prefixes=["x"]),
+    ):
+        assert native.supports(options) == reference.supports(options)

@@ -1,0 +1,118 @@
+"""Rows of a table: each trained once, resumed where it stopped, and read back."""
+
+import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from heed.errors import CheckpointError
+from heed.paper.rows import RowPlan, RowProgress, finished, operations, steps_done, train_rows
+from tests.paper.conftest import Texts
+
+
+def plans(texts: Texts) -> list[RowPlan]:
+    model = texts.config.model
+    return [RowPlan("base", texts.config), RowPlan("wide", replace(texts.config, model=replace(model, d_ff=64)))]
+
+
+def test_rows_are_trained_once_and_read_back(texts: Texts, tmp_path: Path) -> None:
+    told: list[RowProgress] = []
+    first = train_rows(plans(texts), tmp_path / "rows", told.append)
+    assert [(one.name, one.step) for one in told] == [(name, i) for name in ("base", "wide") for i in range(1, 7)]
+    assert [(one.number, one.n_rows, one.max_steps) for one in told[5:7]] == [(1, 2, 6), (2, 2, 6)]
+    assert told[-1].seconds_left == 0 < told[0].seconds_left
+
+    again: list[RowProgress] = []
+    assert train_rows(plans(texts), tmp_path / "rows", again.append) == first and again == []
+    for name, found in zip(("base", "wide"), first, strict=True):
+        events = [json.loads(line) for line in (tmp_path / "rows" / name / "events.jsonl").read_text().splitlines()]
+        (last,) = (one for one in events if one["event"] == "validation" and one["step"] == 6)
+        assert (found.perplexity, found.bleu, found.steps) == (last["perplexity"], last["bleu"], 6)
+    # Each feed-forward layer gets 32 more inner numbers: a column, a bias and a row for each, in both stacks.
+    assert first[1].parameters - first[0].parameters == 2 * 32 * (16 + 1 + 16)
+
+
+def test_a_stop_is_saved_and_the_rest_follows(texts: Texts, tmp_path: Path) -> None:
+    uninterrupted = train_rows(plans(texts), tmp_path / "other")
+
+    def interrupt(progress: RowProgress) -> None:
+        if (progress.name, progress.step) == ("wide", 3):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt, match="the same command continues"):
+        train_rows(plans(texts), tmp_path / "rows", interrupt)
+    assert finished(tmp_path / "rows" / "base") is not None
+    assert finished(tmp_path / "rows" / "wide") is None and steps_done(tmp_path / "rows" / "wide") == 3
+
+    told: list[RowProgress] = []
+    found = train_rows(plans(texts), tmp_path / "rows", told.append)
+    assert [(one.name, one.step) for one in told] == [("wide", 4), ("wide", 5), ("wide", 6)]
+    assert [(one.perplexity, one.bleu) for one in found] == [(one.perplexity, one.bleu) for one in uninterrupted]
+
+
+def test_a_killed_row_resumes_from_its_newest_checkpoint(texts: Texts, tmp_path: Path) -> None:
+    train_rows(plans(texts)[:1], tmp_path)
+    # What a kill between steps 4 and 6 leaves: the checkpoint of step 4, and no end in the events.
+    shutil.rmtree(tmp_path / "base" / "checkpoints" / "step-00000006")
+    events = tmp_path / "base" / "events.jsonl"
+    lines = events.read_text().splitlines(keepends=True)
+    cut = next(i for i, line in enumerate(lines) if json.loads(line).get("step") == 6)
+    events.write_text("".join(lines[:cut]) + lines[cut][:9])
+    told: list[RowProgress] = []
+    (found,) = train_rows(plans(texts)[:1], tmp_path, told.append)
+    assert [one.step for one in told] == [5, 6] and found.steps == 6
+
+
+KILLED = """
+import json, os, signal, sys
+from pathlib import Path
+from heed.paper.rows import RowPlan, train_rows
+from heed.settings import config_from_dict
+
+def kill(progress):
+    if (progress.name, progress.step) == ("wide", 5):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+rows = [RowPlan(name, config_from_dict(config, name)) for name, config in json.loads(sys.argv[2]).items()]
+train_rows(rows, Path(sys.argv[1]), kill)
+"""
+
+
+def test_a_process_killed_in_the_second_row(texts: Texts, tmp_path: Path) -> None:
+    uninterrupted = train_rows(plans(texts), tmp_path / "other")
+    configs = json.dumps({row.name: row.config.to_dict() for row in plans(texts)})
+    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "rows"), configs], capture_output=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    told: list[RowProgress] = []
+    found = train_rows(plans(texts), tmp_path / "rows", told.append)
+    assert [(one.name, one.step) for one in told] == [("wide", 5), ("wide", 6)]
+    assert [(one.perplexity, one.bleu) for one in found] == [(one.perplexity, one.bleu) for one in uninterrupted]
+
+
+def test_a_row_that_diverges_is_a_result_too(texts: Texts, tmp_path: Path) -> None:
+    wild = replace(texts.config, train=replace(texts.config.train, learning_rate_factor=1e30, skip_bad_batches=0))
+    rows = [RowPlan("wild", wild), *plans(texts)[:1]]
+    first = train_rows(rows, tmp_path)
+    assert (first[0].perplexity, first[0].bleu, first[1].steps) == (math.inf, 0.0, 6)
+    assert json.loads(json.dumps(first[0].plain(), allow_nan=False))["perplexity"] is None
+    told: list[RowProgress] = []
+    assert train_rows(rows, tmp_path, told.append) == first and told == []
+
+
+def test_other_settings_in_the_same_folder_are_refused(texts: Texts, tmp_path: Path) -> None:
+    train_rows(plans(texts)[:1], tmp_path)
+    other = RowPlan("base", replace(texts.config, train=replace(texts.config.train, label_smoothing=0.2)))
+    with pytest.raises(CheckpointError, match=r"train\.label_smoothing was 0\.1 and is now 0\.2.*another --out"):
+        train_rows([other], tmp_path)
+
+
+def test_operations_grow_with_the_batch(texts: Texts) -> None:
+    twice = replace(texts.config, train=replace(texts.config.train, batch_tokens=600))
+    assert operations(twice) == 2 * operations(texts.config)
