@@ -18,6 +18,7 @@ def maximum_path_length(kind: LayerType, n: int) -> int:
     enough = 1
     while not _all_depend(kind, n, enough):
         enough *= 2
+        assert enough < 2 * n, f"{kind.name}: after {enough} layers some outputs do not depend on all {n} inputs"
     too_few = enough // 2
     while enough - too_few > 1:
         middle = (enough + too_few) // 2

@@ -64,7 +64,7 @@ class Plan:
 
 
 PLANS = {
-    "tiny": Plan("tiny", (1000, 2000), (64,), 1, 12, (2, 4, 8, 12, 24), 1000, 256, (8, 32), 30),
+    "tiny": Plan("tiny", (1000, 2000), (64,), 1, 12, (2, 4, 8, 12, 24), 1000, 256, (8, 32), 200),
     "small": Plan(
         *("small", (1000, 2000, 4000, 8000), (64, 256), 3),
         *(48, (4, 8, 16, 32, 48, 96), 2000),
@@ -165,7 +165,7 @@ def _cost(
 
 
 def _learner(model: ModelConfig, vocabulary: Vocabulary, steps: int) -> Learner:
-    train = TrainConfig(max_steps=steps, warmup_steps=max(1, steps // 4), lanes=1, label_smoothing=0.0)
+    train = TrainConfig(max_steps=steps, warmup_steps=max(100, steps // 4), lanes=1, label_smoothing=0.0)
     torch.manual_seed(1)
     learner = Learner(Config(model=model, train=train), vocabulary, Workers(0, 1, torch.device("cpu")))
     learner.model.train()
