@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from heed.errors import CheckpointError
-from heed.paper.rows import RowPlan, RowProgress, finished, operations, steps_done, train_rows
+from heed.paper.rows import RowPlan, RowProgress, finished, operations, session_seconds, steps_done, train_rows
 from tests.paper.conftest import Texts
 
 
@@ -116,3 +116,9 @@ def test_other_settings_in_the_same_folder_are_refused(texts: Texts, tmp_path: P
 def test_operations_grow_with_the_batch(texts: Texts) -> None:
     twice = replace(texts.config, train=replace(texts.config.train, batch_tokens=600))
     assert operations(twice) == 2 * operations(texts.config)
+
+
+def test_time_is_summed_over_sessions() -> None:
+    """A pause between a kill and the next start does not count."""
+    events = [("start", 10), ("step", 13), ("start", 100), ("step", 104), ("end", 105)]
+    assert session_seconds([{"event": kind, "time": at} for kind, at in events]) == 3 + 5

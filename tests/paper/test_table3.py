@@ -108,6 +108,16 @@ def test_a_scale_keeps_each_rows_ratio_to_base(name: str, row: str) -> None:
     build_config(scaled(table3(row), SCALES[name]))
 
 
+def test_base_at_each_scale_is_what_the_docs_say() -> None:
+    assert shape(scaled(table3("base"), SCALES["tiny"])) == (3, 128, 512, 8, 16, 16, 0.1, 0.1)
+    assert shape(scaled(table3("base"), SCALES["small"])) == (6, 256, 1024, 8, 32, 32, 0.1, 0.1)
+    text = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text(encoding="utf-8")
+    for name, scale in SCALES.items():
+        (line,) = (line for line in text.splitlines() if line.startswith(f"| `{name}` |"))
+        wanted = f"{scale.max_steps:,} × {scale.batch_tokens:,} | {scale.warmup_steps:,} | {scale.vocab_size:,} |"
+        assert line.endswith(wanted)
+
+
 def test_the_scale_of_the_paper_is_to_the_letter() -> None:
     for row in TABLE_3:
         here, theirs = scaled(table3(row), SCALES["paper"]), table3(row)
