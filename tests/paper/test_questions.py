@@ -11,15 +11,14 @@ import torch
 
 from heed.cli.main import main
 from heed.errors import ConfigError
-from heed.paper.questions import MINUTES, QUESTIONS, diversity, residual, restricted, saturation
+from heed.paper.questions import MINUTES, QUESTIONS, TRAINED, diversity, residual, restricted, saturation
 from heed.paper.questions.asked import Asked
 from heed.paper.questions.positions import shift_matrix
 from heed.paper.questions.tiny import Trained, language
 from heed.paper.report import Part, lines
 
 PAGE = Path(__file__).parents[2] / "docs" / "questions.md"
-TRAINS = {"mask", "learned", "residual", "diversity"}
-QUICK = [name for name in QUESTIONS if name not in MINUTES | TRAINS]
+QUICK = [name for name in QUESTIONS if name not in MINUTES | TRAINED]
 
 
 @pytest.fixture(scope="module")
@@ -285,6 +284,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_an_unknown_question_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["paper", "questions", "mask", "--scale", "quick"]) == 2
+    assert "--scale belongs to" in capsys.readouterr().err
     assert main(["paper", "questions", "sofmax"]) == 2
     assert "did you mean softmax" in capsys.readouterr().err.replace('"', "").replace("'", "")
 

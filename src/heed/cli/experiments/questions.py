@@ -25,17 +25,15 @@ def configure(parser: Parser) -> None:
     )
     parser.add_argument("name", metavar="NAME", nargs="?", help="one question, by its name in the list")
     parser.add_argument("--list", action="store_true", help="list the questions with their names")
-    parser.add_argument("--model", metavar="RUN", help="a run folder, or a name of `heed models`; default: the box's")
-    parser.add_argument(
-        "--scale", metavar="SCALE", default="small", help="of saturation: quick, small (default) or large"
-    )
+    parser.add_argument("--model", metavar="RUN", help="an English-German run folder (default: the model in the box)")
+    parser.add_argument("--scale", metavar="SCALE", help="of saturation: quick, small (default) or large")
     add_output_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     import_torch()
     from heed.errors import ConfigError
-    from heed.paper.questions import MINUTES, QUESTIONS
+    from heed.paper.questions import MINUTES, QUESTIONS, TRAINED
     from heed.paper.questions.asked import Asked
     from heed.paper.report import lines, save, to_json
     from heed.wording import did_you_mean
@@ -49,9 +47,13 @@ def run(args: argparse.Namespace) -> int:
             f"no question is named {args.name!r}; see heed paper questions --list"
             f"{did_you_mean(args.name, list(QUESTIONS))}"
         )
-    asked = Asked(args.model, Path(args.out), args.scale)
+    if args.scale is not None and args.name not in MINUTES:
+        raise ConfigError("--scale belongs to the question saturation; name it, or leave --scale out")
+    asked = Asked(args.model, Path(args.out), args.scale or "small")
     names = [args.name] if args.name else [name for name in QUESTIONS if name not in MINUTES]
     for number, name in enumerate(names):
+        if name in TRAINED:
+            print(f"{name}: training tiny models, up to a minute ...", file=sys.stderr)
         part = QUESTIONS[name].answer(asked)
         report = save(part, asked.folder)
         if args.json:

@@ -62,4 +62,5 @@ QUESTIONS = {
     "saturation": saturation,
     "bert": bert,
 }
+TRAINED = frozenset({"mask", "diversity", "learned", "residual"})  # with tiny trainings: up to a minute on one core
 MINUTES = frozenset({"saturation"})  # run only if named

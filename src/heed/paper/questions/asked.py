@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from heed.demo.grammar import TYPED_BY_PEOPLE
+from heed.errors import ConfigError
 from heed.inside.forced import forced
 from heed.inside.observe import NOTHING_OFF, Around, heads_gated
 from heed.inside.walk import Arrays, record
@@ -28,7 +29,7 @@ class Asked:
 
     run: str | None = None
     folder: Path = Path("paper")
-    scale: str = "small"
+    scale: str = "small"  # of saturation
 
     @cached_property
     def translator(self) -> Translator:
@@ -36,7 +37,15 @@ class Asked:
 
     @cached_property
     def model(self) -> Transformer:
-        return as_transformer(self.translator.models[0], "heed paper questions").eval()
+        """Return the model.
+
+        Raises:
+            ConfigError: it is not a plain Transformer.
+        """
+        model = as_transformer(self.translator.models[0], "heed paper questions")
+        if model.config.kind != "transformer":
+            raise ConfigError(f'{self.run}: a model of model.kind = "{model.config.kind}"; give one that translates')
+        return model.eval()
 
     @cached_property
     def name(self) -> str:

@@ -31,9 +31,10 @@ def answer(asked: Asked) -> Part:
         QUESTION,
         (Table(columns, tuple(rows), "Tiny models, 4 heads, 300 steps; two seeds each"),),
         (
-            "It makes heads less alike, that is certain: the penalty is the mean cosine between the outputs of two "
-            "heads, squared. Whether translations get better is another matter: compare the rows with the difference "
-            "between the two seeds of one row, which is chance. At this size the answer is not more than that.",
+            "It makes heads less alike, that is certain: the penalty is the mean squared cosine between the outputs of "
+            "two heads. It does not show in the translations: a small weight changes the loss by less than another "
+            "seed does, and a large one gets in the way of the task. These are tiny models; nothing is said of large "
+            "ones.",
         ),
         values={"rows": values},
     )

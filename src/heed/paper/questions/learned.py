@@ -57,10 +57,10 @@ def answer(asked: Asked) -> Part:
 def _as_learned(asked: Asked) -> float:
     """Return the largest change of a logit if the model's positions become a learned table with the same vectors."""
     batch = batch_of_ids([asked.source], [asked.target], asked.model.vocabulary)
-    changed = private_copy(asked.model)
+    changed, n_positions = private_copy(asked.model), 1 + max(len(asked.source), len(asked.target))
     for name in ("source_positions", "target_positions"):
-        table_LD = getattr(changed, name).table(30)
-        learned = LearnedPositions(table_LD.size(1), 30)
+        table_LD = getattr(changed, name).table(n_positions)
+        learned = LearnedPositions(table_LD.size(1), n_positions)
         learned.weight.copy_(table_LD)
         setattr(changed, name, learned)
     before, after = (model(batch.src_BS, batch.tgt_in_BT) for model in (asked.model, changed))
