@@ -191,7 +191,7 @@ def part(plan: Plan, found: dict[str, Any]) -> Part:
                 (f"{one['d']}", *(_length(one[what][i]) for what in ("count", "time") for i in range(3)))
                 for one in crossovers
             ),
-            "n above which self-attention costs more than a recurrent layer (–: not measured)",
+            "n above which self-attention costs more than recurrence (–: at no n measured)",
         ),
     )
     values = {
