@@ -172,7 +172,7 @@ def test_only_the_command_exits() -> None:
 KNOW_THE_TRANSFORMER = {"__init__.py", "export/ctranslate2.py", "export/huggingface.py", "engines/pytorch.py"}
 KNOW_THE_TRANSFORMER |= {f"inside/{name}.py" for name in ("document", "forced", "heads", "inspection", "lens")}
 KNOW_THE_TRANSFORMER |= {f"inside/{name}.py" for name in ("alignment", "roles", "switched", "walk")}
-KNOW_THE_TRANSFORMER |= {"cli/align.py", "export/exportable.py", "lab/models.py", "lab/strip.py"}
+KNOW_THE_TRANSFORMER |= {"cli/align.py", "export/exportable.py"}
 KNOW_THE_TRANSFORMER |= {f"paper/questions/{name}.py" for name in ("asked", "residual", "tiny")}
 
 
