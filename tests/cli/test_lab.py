@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from heed.box import FOLDER
+from heed.cli import lab
+from heed.errors import CheckpointError
 from tests.cli.conftest import COMMAND, ENVIRONMENT, Trained, heed
 from tests.processes import Started
 
@@ -48,7 +51,7 @@ def test_it_listens_on_this_machine_only(trained: Trained) -> None:
         (["--port", "70000"], 2, "--port must be from 0 to 65,535, not 70000"),
         (["--port", "x"], 2, "--port"),
         (["--model", "no/such/run"], 1, "no/such/run: no such run folder"),
-        ([], 1, "there is no run folder below runs; name one with --model"),
+        (["--model", "no-such-name"], 1, "no-such-name: no such run folder, and no model of that name is installed"),
     ],
 )
 def test_bad_input_is_refused(
@@ -57,6 +60,23 @@ def test_bad_input_is_refused(
     monkeypatch.chdir(tmp_path)
     done = heed("lab", "--port", "0", *arguments)
     assert done.code == code and message in done.err and "Traceback" not in done.err, done.err
+
+
+@pytest.mark.parametrize("boxed", [[], ["en-de"]], ids=["empty box", "a model in the box"])
+def test_without_a_name_it_takes_all_runs_and_the_model_in_the_box(
+    trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, boxed: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(lab, "names", lambda: boxed)
+    monkeypatch.setattr("heed.box.names", lambda: boxed)
+    if boxed:
+        assert lab._runs(None) == [FOLDER / "en-de"]
+    else:
+        with pytest.raises(CheckpointError, match="no model was named, .* name a run folder"):
+            lab._runs(None)
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "one").symlink_to(trained.path)
+    assert lab._runs(None) == [Path("runs/one"), *(FOLDER / name for name in boxed)]
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
