@@ -33,7 +33,7 @@ class ModelConfig:
     cell: Literal["lstm", "gru"] = "lstm"  # of a recurrent model
     kernel_width: int = 3  # of a convolutional model: neighbouring positions that a layer reads, an odd number
     dilated: bool = False  # a convolutional layer's neighbours are 1, 2, 4, 8, 16, 1, ... positions apart (ByteNet)
-    attention_window: int = 0  # positions that each attends to in self-attention (r of section 4); 0: all
+    attention_window: int = 0  # how many positions a position attends to (r of section 4); 0: all
 
     @property
     def key_size(self) -> int:

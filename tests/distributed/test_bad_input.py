@@ -81,7 +81,8 @@ def test_bfloat16_that_fails_on_one_of_the_hosts(training: Training, tmp_path: P
     if not (has.get("avx512_bf16") or has.get("amx_bf16")):
         pytest.skip("needs a processor with bfloat16 products")
     (tmp_path / "sitecustomize.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGILL)\n")
-    each = [{}, {"PYTHONPATH": str(tmp_path)}]
+    # What the first one has learnt about its machine, the second one must not find.
+    each = [{}, {"PYTHONPATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}]
     ended = training.start(2, tmp_path / "run", "--set", "train.precision=bfloat16", each=each).wait(60)
     assert_said_once(ended, "a trial product died of SIGILL")
     assert "process 1 on " in "".join(ended.said)
