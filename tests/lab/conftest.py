@@ -71,7 +71,7 @@ def run(tmp_path_factory: pytest.TempPathFactory, tokenizer: Tokenizer, valid: P
 
 @pytest.fixture(scope="session")
 def translator(run: Path) -> Translator:
-    return load(run)
+    return load(run, engine="torch")
 
 
 # --- a lab ------------------------------------------------------------------------------------------------------

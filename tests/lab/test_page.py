@@ -233,7 +233,7 @@ def test_why_shows_what_the_lab_computed(lab: RunningLab, open_lab: Open, transl
 def test_two_checkpoints_are_compared(lab: RunningLab, open_lab: Open, run: "Path", translator: Translator) -> None:
     tab = open_lab(lab, f"{START}&view=compare&ckind=encoder&cmode=table&cah=1&cbh=1&cal=0&cbl=0")
     tab.select_option("#bckpt", "step-00000010")
-    other = load(run, checkpoint="step-00000010")
+    other = load(run, checkpoint="step-00000010", engine="torch")
     tab.wait_for_selector("#two tbody tr:nth-child(2):has-text('step-00000010')", timeout=60_000)
     rows = tab.eval_on_selector_all("#two tbody tr", "rows => rows.map(r => r.cells[1].textContent)")
     texts = [one.translate([TEXT])[0].text for one in (translator, other)]

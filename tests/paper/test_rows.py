@@ -73,6 +73,7 @@ def test_a_killed_row_resumes_from_its_newest_checkpoint(texts: Texts, tmp_path:
 KILLED = """
 import json, os, signal, sys
 from pathlib import Path
+import torch
 from heed.paper.rows import RowPlan, train_rows
 from heed.settings import config_from_dict
 
@@ -80,6 +81,7 @@ def kill(progress):
     if (progress.name, progress.step) == ("wide", 5):
         os.kill(os.getpid(), signal.SIGKILL)
 
+torch.set_num_threads(1)  # as in the tests
 rows = [RowPlan(name, config_from_dict(config, name)) for name, config in json.loads(sys.argv[2]).items()]
 train_rows(rows, Path(sys.argv[1]), kill)
 """
