@@ -24,10 +24,10 @@ from heed.inside.sample import boxed_pairs
 TEXT = "The cat chased its tail."
 # What each picture shows: the link, the width and height of the window, and whether it is dark.
 PICTURES: dict[str, tuple[str, int, int, bool]] = {
-    "attention": ("view=attention&kind=encoder&layer=5&head=7&word=3", 1280, 900, False),
+    "attention": ("view=attention&kind=encoder&layer=4&head=4&word=3", 1280, 900, False),
     "attention-table": ("view=attention&kind=cross&layer=1&mode=table", 1280, 820, False),
     "beam": ("view=beam", 1280, 900, False),
-    "walk": ("view=walk&stage=encoder.self.softmax&wlayer=5&whead=7&i=4&j=1", 1280, 980, False),
+    "walk": ("view=walk&stage=encoder.self.softmax&wlayer=4&whead=4&i=4&j=1", 1280, 980, False),
     "heads": ("view=heads", 1280, 900, False),
     "occlusion": ("view=occlusion", 1280, 760, False),
     "layers": ("view=layers", 1280, 620, False),
