@@ -62,7 +62,8 @@ def test_the_first_holds_the_lock_and_speaks(training: Training, tmp_path: Path)
 
 def test_a_folder_in_use_is_refused(training: Training, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    group = training.start(2, run, *LONG)
+    longer = ["--set", "train.max_steps=400", "--set", "train.patience=0"]  # than the second one takes to start
+    group = training.start(2, run, *LONG, *longer)
     wait_for_step(run, 1, group)
     ended = training.server.start(2, "train", "--resume", run).wait(30)
     assert 0 not in ended.codes

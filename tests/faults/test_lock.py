@@ -9,7 +9,8 @@ from tests.faults.conftest import Training, assert_same_run
 
 
 def test_a_second_training_is_refused_until_the_first_has_gone(training: Training, tmp_path: Path) -> None:
-    long, whole, run = ["--set", "train.max_steps=120"], tmp_path / "whole", tmp_path / "run"
+    long = ["--set", "train.max_steps=300", "--set", "train.patience=0"]
+    whole, run = tmp_path / "whole", tmp_path / "run"
     assert training.train(whole, *long).code == 0
     first = training.start(run, *long)
     while "step 2/" not in first.said():
