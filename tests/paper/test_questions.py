@@ -248,13 +248,13 @@ def test_saturation_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     def train(shape, steps, rate, text) -> Trained:  # type: ignore[no-untyped-def]
         if len(trained) == 3:
-            raise KeyboardInterrupt
+            raise RuntimeError("stopped")
         trained.append((shape.d_model, shape.h, len(text.train)))
         return Trained(None, [], 1.0 / len(text.train), [], 0.5)  # type: ignore[arg-type]
 
     monkeypatch.setattr(saturation, "train", train)
     asked = Asked(folder=tmp_path, scale="quick")
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(RuntimeError, match="stopped"):
         saturation.answer(asked)
     first, done = trained.copy(), trained
     done.clear()
