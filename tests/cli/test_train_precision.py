@@ -3,6 +3,9 @@
 Some virtual machines claim AMX and do not describe it; PyTorch's oneDNN then builds code that dies of SIGILL. Here, a
 library put before the C library plays that part: it raises SIGILL when oneDNN asks which instructions it may use, which
 it does before its first product, in whatever process that is.
+
+heed's own kernels are compiled by a compiler that adds a definition: tiles (AMX) that the processor seems to offer, and
+that fault, or are emulated, rightly or wrongly.
 """
 
 import hashlib
@@ -14,8 +17,11 @@ from pathlib import Path
 import pytest
 import torch
 
+import heed.kernels
 from tests.cli.conftest import COMMAND, ENVIRONMENT, Done, settings
 
+KERNELS = Path(heed.kernels.__file__).parent
+EMULATED = Path(__file__).parents[1] / "kernels" / "emulated_tiles.h"
 BFLOAT16 = settings(train__precision="bfloat16", train__max_steps=4, train__save_every=2, train__validate_every=4)
 VARIABLE = "ONEDNN_MAX_CPU_ISA"
 SOURCE = """
@@ -56,6 +62,71 @@ def train(*arguments: object, preloaded: str | None = None) -> Done:
         environment["LD_PRELOAD"] = preloaded
     done = subprocess.run([COMMAND, *map(str, arguments)], env=environment, capture_output=True, timeout=120)
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+TILES = {
+    "faulting": """
+#define tiles_offered really_offered
+#include "tiles.h"
+#undef tiles_offered
+static int tiles_offered(void) { return really_offered() || 1; }
+""",
+    "emulated": f'#include "{EMULATED}"\n',
+    "wrong": f"""
+#define tile_zero right_zero
+#include "{EMULATED}"
+#undef tile_zero
+static void tile_zero(int t) {{ right_zero(t), tile(t)->sums[3][5] = 1e4f; }}
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def compilers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return compilers that build kernels for processors with these tiles."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None or not torch.cpu.get_capabilities().get("avx512_bf16"):
+        pytest.skip("needs a C compiler, and a processor with AVX512-BF16")
+    if torch.cpu.get_capabilities().get("amx_bf16"):
+        pytest.skip("needs a processor whose tiles fault")
+    folder, found = tmp_path_factory.mktemp("compilers"), {}
+    for name, header in TILES.items():
+        (folder / f"{name}.h").write_text(header)
+        found[name] = folder / name
+        found[name].write_text(
+            f"""#!/bin/sh\nexec {compiler} '-DTILES_HEADER="{folder}/{name}.h"' -I{KERNELS} "$@"\n"""
+        )
+        found[name].chmod(0o700)
+    return found
+
+
+def train_with(compiler: Path | None, cache: Path, *arguments: object) -> Done:
+    environment = {**ENVIRONMENT, "XDG_CACHE_HOME": str(cache)}
+    if compiler is not None:
+        environment["CC"] = str(compiler)
+    done = subprocess.run([COMMAND, *map(str, arguments)], env=environment, capture_output=True, timeout=300)
+    return Done(done.returncode, done.stdout.decode(), " ".join(done.stderr.decode().split()))
+
+
+@pytest.mark.parametrize(("tiles", "fault"), [("faulting", "AMX died of SIGILL"), ("wrong", "AMX failed (Arithm")])
+def test_tiles_that_do_not_work_are_not_used(
+    train_arguments: list[object], compilers: dict[str, Path], tmp_path: Path, tiles: str, fault: str
+) -> None:
+    done = train_with(compilers[tiles], tmp_path / "cache", *train_arguments, *BFLOAT16, "--out", tmp_path / "run")
+    assert done.code == 0, done.err
+    assert done.err.count(f"bfloat16 products: {fault}") == 1
+    assert done.err.count("on this CPU, so they use AVX512-BF16") == 1
+
+
+def test_a_resume_with_other_instructions_is_announced(
+    train_arguments: list[object], compilers: dict[str, Path], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    done = train_with(compilers["emulated"], tmp_path / "cache", *train_arguments, *BFLOAT16, "--out", run)
+    assert done.code == 0 and "so they use" not in done.err, done.err
+    resumed = train_with(None, tmp_path / "cache", "train", "--resume", run, "--set", "train.max_steps=6")
+    assert resumed.code == 0, resumed.err
+    assert "environment changed (bfloat16 products AMX → AVX512-BF16)" in resumed.err
 
 
 def content(folder: Path) -> dict[str, tuple[int, str]]:

@@ -1,16 +1,48 @@
-"""Compare products in bfloat16 with products of numbers rounded by hand and summed in 64 bits."""
+"""Compare products in bfloat16 with products of numbers rounded by hand and summed in 64 bits.
+
+The code for AMX runs on any processor with AVX512-BF16 here: compiled with tiles that are emulated in plain C.
+"""
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 
-from heed.kernels import bf16
+from heed.kernels import bf16, library
 from heed.model.products import Bfloat16Factor, Bfloat16Products, in_bfloat16
 
-pytestmark = pytest.mark.skipif(not bf16.available(), reason="needs a C compiler and a processor with AVX512-BF16")
+pytestmark = pytest.mark.skipif(not bf16.ways(), reason="needs a C compiler and a processor with AVX512-BF16")
 
+EMULATED = Path(__file__).with_name("emulated_tiles.h")
 SIZES = [(1, 1, 1), (1, 300, 7), (7, 3, 65), (6, 32, 64), (13, 33, 64), (12, 31, 130), (100, 257, 16), (5, 64, 1)]
+SIZES += [(3, 0, 5), (32, 32, 32), (33, 63, 97), (40, 2100, 33), (600, 1000, 32)]  # more than a block in k, and in rows
+
+
+@pytest.fixture(scope="module")
+def emulated(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    path = tmp_path_factory.mktemp("emulated") / "kernels.so"
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(library, "_FLAGS", [*library._FLAGS, f'-DTILES_HEADER="{EMULATED}"'])
+        library._compile(shutil.which("cc") or "gcc", path)
+    return library._opened(path)
+
+
+@pytest.fixture(autouse=True, params=["AVX512-BF16", "AMX, emulated"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    if request.param == "AMX, emulated":
+        found = request.getfixturevalue("emulated")
+        monkeypatch.setattr(bf16, "library", lambda: found)
+        bf16.use("AMX")
+        assert bf16.ways.__wrapped__() == ("AMX", "AVX512-BF16")
+    else:
+        bf16.use("AVX512-BF16")
+    yield
 
 
 def rounded(x: torch.Tensor) -> np.ndarray:
@@ -43,11 +75,12 @@ def test_rounding_is_to_the_nearest_and_to_even() -> None:
     assert found == [1.0, 1 + 2**-7, 1 + 2**-6, 1.0, -(1 + 2**-6)]
 
 
-def test_a_product_can_be_added() -> None:
-    a, b = matrix(9, 40, True, 1), matrix(40, 70, False, 2)
-    out = torch.full((9, 70), 3.0)
+@pytest.mark.parametrize(("m", "k", "n"), [(9, 40, 70), (64, 96, 64), (35, 1100, 40)])
+def test_a_product_can_be_added(m: int, k: int, n: int) -> None:
+    a, b = matrix(m, k, True, 1), matrix(k, n, False, 2)
+    out = torch.full((m, n), 3.0)
     assert bf16.multiply(a, bf16.pack(b), out, accumulate=True) is out
-    np.testing.assert_allclose(out.numpy(), 3 + rounded(a) @ rounded(b), atol=1e-4)
+    np.testing.assert_allclose(out.numpy(), 3 + rounded(a) @ rounded(b), atol=max(1e-4, 2e-6 * k))
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
@@ -59,6 +92,15 @@ def test_nan_and_infinity_stay_in_their_rows_and_columns(bad: float) -> None:
     a[4, 32], b[5, 69] = 1.0, bad
     found = bf16.multiply(a, bf16.pack(b))
     assert not found[:, 69].isfinite().any() and found[:, :69].isfinite().all()
+
+
+def test_the_kernels_multiply_with_tiles() -> None:
+    path, objdump = library.library_path(), shutil.which("objdump")
+    if path is None or objdump is None:
+        pytest.skip("needs objdump, and kernels in the cache")
+    code = subprocess.run([objdump, "-d", path], capture_output=True, text=True, check=True).stdout
+    for instruction in ("ldtilecfg", "tileloadd", "tdpbf16ps", "tilestored", "tilerelease"):
+        assert instruction in code
 
 
 def test_sizes_and_types_that_do_not_match_are_refused() -> None:

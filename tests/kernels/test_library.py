@@ -1,5 +1,6 @@
 """Compiling happens once and never stops anything else; only intact libraries of this user are loaded."""
 
+import hashlib
 import os
 import shutil
 import signal
@@ -83,6 +84,16 @@ def test_they_can_be_switched_off():
     ("compiler", "words"),
     [
         pytest.param("echo no room left >&2\nexit 1\n", "no room left", id="refuses"),
+        pytest.param("kill -9 $$\n", "no error message, exit code -9", id="is killed"),
+        pytest.param("exit 0\n", "no error message, exit code 0", id="makes nothing"),
+        pytest.param(
+            'while [ "$1" != -o ]; do shift; done\nprintf "\\177ELF" > "$2"\n', "file too short", id="writes a part"
+        ),
+        pytest.param(
+            'while [ "$1" != -o ]; do shift; done\nprintf "\\177ELF" > "$2"\necho disk full >&2\nexit 1\n',
+            "disk full",
+            id="fails half-way",
+        ),
         pytest.param(
             f'while [ "$1" != -o ]; do shift; done\n{COMPILER} -shared -x c /dev/null -o "$2"\n',
             "has no function heed_",
@@ -153,17 +164,40 @@ def test_a_damaged_library_is_made_again(cache, damage):
     assert list(cache.iterdir()) == [path]
 
 
-def test_a_library_without_our_functions_is_made_again(cache, tmp_path):
-    """Its checksum is right: it is intact, but another library."""
-    show()
-    path = next(cache.iterdir())
-    other = tmp_path / "other.so"
-    subprocess.run([COMPILER, "-shared", "-x", "c", "/dev/null", "-o", other], check=True)
-    digest = subprocess.run(["sha256sum", other], check=True, capture_output=True, text=True).stdout[:16]
+def for_another_processor(path: Path) -> None:
+    """Put an intact library with the right checksum in place of one: that of an ARM processor."""
+    content = bytearray(path.read_bytes())
+    content[18:20] = (183).to_bytes(2, "little")  # e_machine: EM_AARCH64
+    digest = hashlib.sha256(content).hexdigest()[:16]
     path.unlink()
-    shutil.copy(other, cache / f"{path.name.rsplit('-', 1)[0]}-{digest}.so")
+    path.with_name(f"{path.name.rsplit('-', 1)[0]}-{digest}.so").write_bytes(content)
+
+
+def without_our_functions(path: Path) -> None:
+    subprocess.run([COMPILER, "-shared", "-x", "c", "/dev/null", "-o", path], check=True)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    path.rename(path.with_name(f"{path.name.rsplit('-', 1)[0]}-{digest}.so"))
+
+
+@pytest.mark.parametrize("replace", [without_our_functions, for_another_processor])
+def test_another_library_is_made_again(cache, replace):
+    """Its checksum is right: it is intact, but another library."""
+    path = Path(show())
+    replace(path)
+    assert not path.exists() and len(list(cache.iterdir())) == 1
     assert show() == str(path)
     assert list(cache.iterdir()) == [path]
+
+
+def test_another_library_in_a_cache_that_can_only_be_read(cache, tmp_path):
+    for_another_processor(Path(show()))
+    read_only = f'mount --bind "{cache}" "{cache}" && mount -o remount,bind,ro "{cache}"'
+    try:
+        subprocess.run(["unshare", "--mount", "sh", "-c", read_only], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no unshare, or mounting is not allowed here")
+    found = show("unshare", "--mount", "sh", "-c", f'{read_only} && exec "$0" "$@"')
+    assert found.startswith(f"{tmp_path}/heed-") and found.endswith(".so")
 
 
 def test_the_folder_is_private(cache):

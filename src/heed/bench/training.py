@@ -14,9 +14,12 @@ from heed.data.batching import BatchPlan
 from heed.data.corpus import ParallelText
 from heed.data.prepare import prepare
 from heed.errors import DataError
+from heed.kernels import bf16
 from heed.model.build import model_class
+from heed.threads import thread_pool
 from heed.training.learner import Learner
 from heed.training.memory import peak_memory
+from heed.training.precision import has_own_products, products_by
 from heed.training.step import train_step
 from heed.training.workers import Workers
 
@@ -70,11 +73,11 @@ def measure_training(
             train_step(learner, update, tokens, number)
         _synchronize(device)
 
-    left, right = (torch.randn(_MATRIX_SIZE, _MATRIX_SIZE, device=device, dtype=_dtype(config)) for _ in range(2))
+    product = _product(train.precision, device)
 
     def multiply() -> None:
         for _ in range(_PRODUCTS_PER_ROUND):
-            torch.mm(left, right)
+            product()
         _synchronize(device)
 
     seconds = in_turns({"training": train_round, "products": multiply}, rounds, progress)
@@ -100,6 +103,7 @@ def measure_training(
         "seconds": seconds["training"],
         "target_tokens_per_second": tokens,
         "operations_a_round": operations,
+        "products_by": products_by(train.precision, device),
         "product_operations_per_second": peak["best"],
         "share_of_products": reached["best"] / peak["best"],
         "peak_memory_bytes": peak_memory(device),
@@ -109,9 +113,16 @@ def measure_training(
     }
 
 
-def _dtype(config: Config) -> torch.dtype:
+def _product(precision: str, device: torch.device) -> Callable[[], object]:
+    """Return a function that multiplies two large matrices on all cores, with the products of training."""
+    left, right = (torch.randn(_MATRIX_SIZE, _MATRIX_SIZE, device=device) for _ in range(2))
+    if has_own_products(precision, device):
+        packed, cores = bf16.pack(right), torch.get_num_threads()
+        pool, shares = thread_pool(cores), left.chunk(cores)
+        return lambda: list(pool.map(lambda share: bf16.multiply(share, packed), shares))
     dtypes = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-    return dtypes[config.train.precision]
+    left, right = left.to(dtypes[precision]), right.to(dtypes[precision])
+    return lambda: torch.mm(left, right)
 
 
 def _synchronize(device: torch.device) -> None:

@@ -171,7 +171,7 @@ def _train_lines(found: Result) -> list[str]:
         "",
         f"target tokens/s       {tokens['best']:>12,.0f}   (median {tokens['median']:,.0f})",
         f"of the matrix peak    {found['share_of_products']:>12.0%}   "
-        f"({found['product_operations_per_second'] / 1e9:,.1f} Gflop/s, measured between rounds)",
+        f"({found['product_operations_per_second'] / 1e9:,.1f} Gflop/s by {found['products_by']})",
         f"peak memory           {found['peak_memory_bytes'] / 1e6:>9,.0f} MB",
         f"time per epoch        {_span(epoch):>12}   ({counted(found['epoch_pairs'], 'pair')}, "
         f"{found['target_tokens_a_pair']:.1f} target tokens each)",

@@ -9,16 +9,22 @@ from torch import Tensor
 
 from heed.kernels.library import library
 
-_PANEL, _BLOCK = 64, 6  # columns of B and rows of A that the kernel takes at a time
+WAYS = ("AMX", "AVX512-BF16")  # the instructions there are kernels for, fastest first
+_COLUMNS, _ROWS, _DEPTH = 64, 32, 32  # of B, of A and in k: what the kernels take at a time, at most
 
 
 @functools.cache
-def available() -> bool:
-    """Return whether there are kernels, compiled for a processor with AVX512-BF16."""
-    found, yes = library(), ctypes.c_int(0)
+def ways() -> tuple[str, ...]:
+    """Return the instructions of WAYS that the processor claims to have. A virtual machine may claim too much."""
+    found, claimed = library(), (ctypes.c_int * len(WAYS))()
     if found is not None:
-        found.heed_bf16_available(ctypes.byref(yes))
-    return bool(yes.value)
+        found.heed_bf16_ways(claimed)
+    return tuple(way for way, yes in zip(WAYS, claimed, strict=True) if yes)
+
+
+def use(way: str) -> None:
+    """Multiply with these instructions from now on, in the whole process. Without this call it is AVX512-BF16."""
+    _call("heed_bf16_use", WAYS.index(way))
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,7 @@ def pack(b: Tensor) -> Packed:
     """Round and pack a matrix; a transposed view (`weight.T`) costs no copy."""
     k, n = b.shape
     source, transposed = _stored(b)
-    out = torch.empty(_half(k) * -(-n // _PANEL) * _PANEL, dtype=torch.int32)
+    out = torch.empty(_pairs(k) * -(-n // _COLUMNS) * _COLUMNS, dtype=torch.int32)
     _call("heed_bf16_pack", source.data_ptr(), k, n, transposed, out.data_ptr())
     return Packed(out, k, n)
 
@@ -51,14 +57,15 @@ def multiply(a: Tensor, b: Packed, out: Tensor | None = None, accumulate: bool =
         out = torch.empty(m, b.n)
     if k != b.k or out.shape != (m, b.n) or not out.is_contiguous() or out.dtype != torch.float32:
         raise ValueError(f"no product of {m} x {k} and {b.k} x {b.n} in {tuple(out.shape)} ({out.dtype})")
-    scratch = torch.empty((m + _BLOCK) * _half(k), dtype=torch.int32)
+    scratch = torch.empty((m + _ROWS) * _pairs(k), dtype=torch.int32)
     pointers = source.data_ptr(), transposed, b.pairs.data_ptr(), out.data_ptr()
     _call("heed_bf16_multiply", *pointers, m, k, b.n, accumulate, scratch.data_ptr())
     return out
 
 
-def _half(k: int) -> int:
-    return (k + 1) // 2
+def _pairs(k: int) -> int:
+    """Return half of k, which is padded."""
+    return -(-k // _DEPTH) * _DEPTH // 2
 
 
 def _stored(x: Tensor) -> tuple[Tensor, bool]:
@@ -72,5 +79,5 @@ def _stored(x: Tensor) -> tuple[Tensor, bool]:
 
 def _call(function: str, *arguments: int | bool) -> None:
     found = library()
-    assert found is not None  # see `available`
+    assert found is not None  # see `ways`
     getattr(found, function)(*arguments)

@@ -6,9 +6,10 @@ import os
 import platform
 import shutil
 import stat
-import subprocess
 import tempfile
 import warnings
+from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,14 +24,17 @@ SOURCES = Path(__file__).parent
 # Sums may be computed in any order, as in PyTorch's own kernels; NaN and infinity keep their meaning.
 _FLAGS = ["-std=c11", "-O3", "-shared", "-fPIC", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"]
 _FLAGS += ["-fno-signed-zeros", "-fassociative-math"]
-_MACHINE_FLAGS = [["-march=native", "-mprefer-vector-width=512"], ["-march=native"], ["-mcpu=native"], []]
+_NATIVE, _WIDE, _WITHOUT_TILES = "-march=native", "-mprefer-vector-width=512", "-DWITHOUT_TILES"
+# Not every compiler knows every flag, and not every assembler the instructions of AMX.
+_MACHINE_FLAGS = [[_NATIVE, _WIDE], [_NATIVE, _WIDE, _WITHOUT_TILES], [_NATIVE, _WITHOUT_TILES], ["-mcpu=native"], []]
 
 _POINTER, _NUMBER, _FLOAT = ctypes.c_void_p, ctypes.c_long, ctypes.c_float
 _MASK = [_POINTER, _NUMBER, _NUMBER, _FLOAT]  # seeds, site, dropped, scale
 _ARGUMENTS = {  # as declared in the C files
-    "heed_bf16_available": [_POINTER],
     "heed_bf16_multiply": [_POINTER, _NUMBER, *[_POINTER] * 2, *[_NUMBER] * 4, _POINTER],
     "heed_bf16_pack": [_POINTER, *[_NUMBER] * 3, _POINTER],
+    "heed_bf16_use": [_NUMBER],
+    "heed_bf16_ways": [_POINTER],
     "heed_decode": [*[_POINTER] * 5, *[_NUMBER] * 5, *[_POINTER] * 4],
     "heed_encode": [*[_POINTER] * 3, *[_NUMBER] * 2, *[_POINTER] * 4],
     "heed_float32_linear": [*[_POINTER] * 3, *[_NUMBER] * 3],
@@ -65,9 +69,14 @@ def library() -> ctypes.CDLL | None:
     try:
         return _loaded(compiler)
     except OSError as error:
-        hint = "PyTorch's slower kernels are used instead; set HEED_KERNELS=off to silence this warning"
-        warnings.warn(f"heed's kernels cannot be used: {error}; {hint}", stacklevel=2)
+        warnings.warn(f"heed's kernels cannot be used: {error}; {_without_kernels()}", stacklevel=2)
         return None
+
+
+def _without_kernels() -> str:
+    if find_spec("torch") is None:
+        return "without them, heed needs PyTorch, which is not installed: pip install 'heed[train]'"
+    return "PyTorch's slower kernels are used instead; set HEED_KERNELS=off to silence this warning"
 
 
 def library_path() -> Path | None:
@@ -88,7 +97,8 @@ def _loaded(compiler: str) -> ctypes.CDLL:
         try:
             return _opened(cached)
         except OSError:  # it lacks our functions, or is linked against another system's libraries
-            cached.unlink(missing_ok=True)
+            with suppress(OSError):  # the cache can only be read
+                cached.unlink()
     with tempfile.TemporaryDirectory(prefix="heed-") as temporary:
         compiled = Path(temporary) / f"{name}.so"
         _compile(compiler, compiled)
@@ -117,13 +127,16 @@ def _opened(path: Path) -> ctypes.CDLL:
 
 
 def _compile(compiler: str, out: Path) -> None:
+    import subprocess  # only here: most starts find the library in the cache
+
     sources = map(str, sorted(SOURCES.glob("*.c")))
     command = [compiler, *_FLAGS, *sources, "-o", str(out), "-lm"]
-    for machine_flags in _MACHINE_FLAGS:  # not every compiler knows every flag
+    for machine_flags in _MACHINE_FLAGS:
         done = subprocess.run([*command, *machine_flags], capture_output=True, text=True, errors="replace")
-        if done.returncode == 0:
+        if done.returncode == 0 and out.exists():
             return
-    raise OSError(f"{compiler} cannot compile them: {(done.stderr.strip().splitlines() or ['no error message'])[0]}")
+    said = done.stderr.strip().splitlines() or [f"no error message, exit code {done.returncode}"]
+    raise OSError(f"{compiler} cannot compile them: {said[0]}")
 
 
 # --- the cache --------------------------------------------------------------------------------------------

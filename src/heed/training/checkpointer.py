@@ -23,6 +23,7 @@ from heed.kernels.library import library
 from heed.run import RunFolder
 from heed.training.learner import Learner
 from heed.training.log import Log
+from heed.training.precision import products_by
 from heed.training.progress import Progress
 from heed.training.stop import Interrupted, StopRequest
 from heed.training.validate import Validation
@@ -351,7 +352,8 @@ class Checkpointer:
 
     def _machine(self) -> dict[str, Any]:
         """Return everything outside the run that rounding depends on."""
-        on_cpu = self._workers.device.type == "cpu"
+        on_cpu, precision = self._workers.device.type == "cpu", self._run.config.train.precision
+        by = {"bfloat16 products": products_by(precision, self._workers.device)}
         return {
             "heed": heed.__version__,
             "torch": torch.__version__,
@@ -360,10 +362,13 @@ class Checkpointer:
             "C kernels": "on" if library() is not None else "off",
             "threads": torch.get_num_threads(),
             "processes": self._workers.size,
+            **(by if on_cpu and precision == "bfloat16" else {}),
         }
 
     def _compare_machines(self, then: dict[str, Any]) -> None:
         now = self._machine()
+        # Before there were tiles (AMX), a run did not record this.
+        then = {"bfloat16 products": "AVX512-BF16" if then.get("C kernels") == "on" else "PyTorch", **then}
         if "C kernels" not in then and self._run.config.model.dropout:
             self._log.warn(
                 "this run was started by a version that drew dropout masks differently: training continues with the "

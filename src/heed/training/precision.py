@@ -40,7 +40,10 @@ def check_precision(precision: str, device: torch.device, say: Callable[[str], N
         reason = "CPUs do not compute faster in float16; use float32 or bfloat16"
     elif device.type == "cpu" and not _has_bfloat16_instructions():
         reason = "this CPU has no bfloat16 instructions (AMX or AVX512_BF16), so it would be slower; use float32"
-    elif device.type == "cpu" and not has_own_products(precision, device):
+    elif device.type == "cpu" and has_own_products(precision, device):
+        if failed := _failed_trials():
+            say(f"bfloat16 products: {failed} on this CPU, so they use {_own_products()}")
+    elif device.type == "cpu":
         settings, reason = _bfloat16_here()
         if not settings.items() <= os.environ.items():
             os.environ.update(settings)
@@ -53,7 +56,7 @@ def check_precision(precision: str, device: torch.device, say: Callable[[str], N
 
 def faster_precision(precision: str, device: torch.device) -> str:
     """Return advice if this device multiplies faster in another precision; "" if not."""
-    if precision == "float32" and device.type == "cpu" and bf16.available():
+    if precision == "float32" and device.type == "cpu" and bf16.ways():
         return "this CPU trains faster with --set train.precision=bfloat16"
     return ""
 
@@ -68,8 +71,13 @@ def products_in(precision: str, device: torch.device, compiled: bool = False) ->
 
 
 def has_own_products(precision: str, device: torch.device) -> bool:
-    """Return whether heed's kernels compute the products of this precision: bfloat16 on a CPU with AVX512-BF16."""
-    return precision == "bfloat16" and device.type == "cpu" and _own_products_work()
+    """Return whether heed's kernels compute its products: bfloat16 on a CPU with AMX or AVX512-BF16."""
+    return precision == "bfloat16" and device.type == "cpu" and _own_products() is not None
+
+
+def products_by(precision: str, device: torch.device) -> str:
+    """Name what computes the products of this precision: instructions that heed's kernels use, or PyTorch."""
+    return (_own_products() if has_own_products(precision, device) else None) or "PyTorch"
 
 
 def make_scaler(precision: str, device: torch.device) -> torch.amp.GradScaler:
@@ -77,13 +85,13 @@ def make_scaler(precision: str, device: torch.device) -> torch.amp.GradScaler:
     return torch.amp.GradScaler(device.type, enabled=precision == "float16")
 
 
-def bfloat16_fault(environment: Mapping[str, str], own: bool = False) -> str | None:
+def bfloat16_fault(environment: Mapping[str, str], way: str | None = None) -> str | None:
     """Multiply in bfloat16 in a new process with this environment; return what went wrong, or None.
 
-    `own`: with heed's kernels instead of PyTorch's.
+    `way`: with heed's kernels and these instructions instead of PyTorch's.
     """
     try:
-        command = [sys.executable, "-P", str(_TRIAL), *(["own"] if own else [])]
+        command = [sys.executable, "-P", str(_TRIAL), *([] if way is None else [way])]
         done = subprocess.run(command, env=environment, capture_output=True, timeout=_TRIAL_SECONDS)
     except subprocess.TimeoutExpired:
         return f"took more than {_TRIAL_SECONDS} seconds"
@@ -96,24 +104,50 @@ def bfloat16_fault(environment: Mapping[str, str], own: bool = False) -> str | N
 
 
 @functools.cache
-def _own_products_work() -> bool:
-    """Return whether the kernels multiply right on this machine. The answer is kept beside them, for later runs."""
-    if not bf16.available():
-        return False
+def _own_products() -> str | None:
+    """Let the kernels use the fastest instructions that multiply right on this machine, and return their name."""
+    way = next((way for way, fault in _own_trials().items() if fault is None), None)
+    if way is not None:
+        bf16.use(way)
+    return way
+
+
+def _failed_trials() -> str:
+    """Say what went wrong with faster instructions; "" if nothing did."""
+    return ", ".join(f"{way} {fault}" for way, fault in _own_trials().items() if fault is not None)
+
+
+@functools.cache
+def _own_trials() -> dict[str, str | None]:
+    """Try the kernels, fastest first, until one works; return what went wrong with each.
+
+    The answers are kept beside the kernels, for later runs.
+    """
+    if not bf16.ways():
+        return {}
     found = library_path()
     note = None if found is None else found.with_suffix(".bf16.json")
-    if note is not None:
-        try:
-            kept = read_json(note)
-            if kept["machine"] == platform.node():  # machines may share a home folder
-                return bool(kept["works"])
-        except (HeedError, KeyError):
-            pass  # not tried yet, or damaged
-    works = bfloat16_fault(os.environ, own=True) is None
-    if note is not None:
+    known = {} if note is None else _noted(note)
+    trials: dict[str, str | None] = {}
+    for way in bf16.ways():
+        trials[way] = known[way] if way in known else bfloat16_fault(os.environ, way)
+        if trials[way] is None:
+            break
+    if note is not None and not trials.items() <= known.items():
         with suppress(OSError):  # a cache that cannot be written: try again next time
-            write_json(note, {"machine": platform.node(), "works": works})
-    return works
+            write_json(note, {"machine": platform.node(), "faults": trials})
+    return trials
+
+
+def _noted(note: Path) -> dict[str, str | None]:
+    """Return the answers of an earlier run on this machine: machines may share a home folder."""
+    try:
+        kept = read_json(note)
+        if kept["machine"] == platform.node() and isinstance(kept["faults"], dict):
+            return kept["faults"]
+    except (HeedError, KeyError):
+        pass  # not tried yet, or damaged
+    return {}
 
 
 @functools.cache

@@ -13,10 +13,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from heed.kernels import bf16
 from heed.model.products import Bfloat16Products
 
 # Rows, inputs, outputs. Small products use other code than large ones, and may work where those do not.
-_SIZES = [(64, 32, 64), (64, 64, 64), (512, 512, 1024)]
+_SIZES = [(64, 32, 64), (64, 64, 64), (37, 45, 70), (512, 512, 1024)]
 _TOLERANCE = 0.02  # relative to a result's norm; bfloat16 rounds each number by up to 0.004 of its size
 
 
@@ -55,5 +56,8 @@ if __name__ == "__main__":
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no core dump of an expected crash
-    own = sys.argv[1:] == ["own"]  # heed's kernels instead of PyTorch's
-    main(Bfloat16Products if own else functools.partial(torch.autocast, "cpu", torch.bfloat16))
+    if sys.argv[1:]:  # heed's kernels with these instructions, instead of PyTorch's
+        bf16.use(sys.argv[1])
+        main(Bfloat16Products)
+    else:
+        main(functools.partial(torch.autocast, "cpu", torch.bfloat16))
