@@ -243,6 +243,22 @@ def test_threads_do_not_change_a_translation(run, monkeypatch):
     assert_same(translated(native, SEARCHES["beam"], texts), alone)
 
 
+@pytest.mark.parametrize("search", ["beam", "greedy"])
+def test_a_batch_has_at_most_128_hypotheses(tokenizer, tmp_path, monkeypatch, search):
+    native = open_native([make_run(tmp_path / "run", tokenizer, random_model(tokenizer))], "last", False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    sizes, start = list[int](), native._start
+
+    def counted(step, sources):
+        sizes.append(len(sources))
+        return start(step, sources)
+
+    monkeypatch.setattr(native, "_start", counted)
+    options = SEARCHES[search]
+    translated(native, options, ["a b"] * 260)
+    assert sum(sizes) == 260 and max(sizes) == 128 // options.beam
+
+
 def test_a_copy_translates_the_same(run):
     native, _ = both(run)
     expected = translated(native, SEARCHES["beam"])
@@ -398,6 +414,35 @@ def test_what_needs_torch_says_what_to_install(tokenizer, tmp_path, without_torc
         assert done.returncode == 2 and "PyTorch is not installed: pip install 'heed[train]'" in done.stderr, (
             done.stderr
         )
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"HEED_KERNELS": "off"}, "the C kernels are not available"),
+        (
+            {"CC": "false", "XDG_CACHE_HOME": "cache"},
+            "cannot compile them: no error message, exit code 1; without them",
+        ),
+        ({"PATH": "", "CC": "none", "XDG_CACHE_HOME": "cache"}, "no C compiler that works"),
+    ],
+    ids=["switched off", "a compiler that fails", "no compiler"],
+)
+def test_neither_kernels_nor_torch(tmp_path, change, reason):
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['torch'] = None  # as if not installed\n")
+    source = str(Path(heed.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{source}", **change}
+    done = subprocess.run(
+        [sys.executable, "-m", "heed", "translate"],
+        input="",
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2 and reason in done.stderr, done.stderr
+    assert "so this needs PyTorch, which is not installed: pip install 'heed[train]'" in done.stderr
+    assert "slower kernels" not in done.stderr
 
 
 def test_torch_is_an_extra_that_developers_get():

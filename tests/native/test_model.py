@@ -1,5 +1,6 @@
 """What C gets pointers to: sizes are checked first; and the state of a search stays valid."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -42,16 +43,23 @@ def cut(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array[..., :-1])
 
 
+def changed(change_k=lambda k: k, change_v=lambda v: v):
+    """Return a function that changes the keys and values of the last layer."""
+    return lambda slots: KeysValues(
+        [*slots.layers[:-1], (change_k(slots.layers[-1][0]), change_v(slots.layers[-1][1]))]
+    )
+
+
 @pytest.mark.parametrize(
     "damage",
     [
-        pytest.param(lambda one: KeysValues(cut(one.k_NBMX), one.v_NBMY), id="narrower keys"),
-        pytest.param(lambda one: KeysValues(one.k_NBMX, cut(one.v_NBMY)), id="narrower values"),
-        pytest.param(lambda one: KeysValues(one.k_NBMX[:1].copy(), one.v_NBMY[:1].copy()), id="fewer layers"),
-        pytest.param(lambda one: KeysValues(one.k_NBMX[:, :1].copy(), one.v_NBMY[:, :1].copy()), id="fewer sentences"),
-        pytest.param(lambda one: KeysValues(one.k_NBMX, one.v_NBMY[:, :, :4].copy()), id="fewer slots of values"),
-        pytest.param(lambda one: KeysValues(np.zeros_like(one.k_NBMX, dtype=float), one.v_NBMY), id="64 bits"),
-        pytest.param(lambda one: KeysValues(np.asfortranarray(one.k_NBMX), one.v_NBMY), id="another order in memory"),
+        pytest.param(changed(change_k=cut), id="narrower keys"),
+        pytest.param(changed(change_v=cut), id="narrower values"),
+        pytest.param(lambda slots: KeysValues(slots.layers[:1]), id="fewer layers"),
+        pytest.param(changed(lambda k: k[:1].copy(), lambda v: v[:1].copy()), id="fewer sentences"),
+        pytest.param(changed(change_v=lambda v: v[:, :4].copy()), id="fewer slots of values"),
+        pytest.param(changed(change_k=lambda k: np.zeros(k.shape)), id="64 bits"),
+        pytest.param(changed(change_k=np.asfortranarray), id="another order in memory"),
     ],
 )
 @pytest.mark.parametrize("side", ["target", "source"])
@@ -100,6 +108,40 @@ def test_stepping_twice_from_one_state_gives_the_same_twice(model):
     assert not np.array_equal(first, other)
     follow, _ = model.step(ids, after)
     np.testing.assert_array_equal(model.step(ids, after)[0], follow)
+
+
+def test_stepping_twice_where_the_kv_cache_has_to_grow(model):
+    state, ids = model.start([[3, 4, 1], [5, 6, 7, 8, 1]]), np.array([[7], [8]])
+    for _ in range(state.buffers.slots.n_slots):
+        _, state = model.step(ids, state)
+    first, _ = model.step(ids, state)
+    assert state.buffers.slots.n_slots > state.n_slots
+    np.testing.assert_array_equal(model.step(ids, state)[0], first)
+
+
+@pytest.mark.parametrize("sentences", [[1], [0, 1]], ids=["a sentence leaves", "the KV cache is full"])
+def test_a_state_whose_kv_cache_was_moved_is_refused(model, sentences):
+    state, ids = model.start([[3, 4, 1], [5, 6, 7, 8, 1]]), np.array([[7], [8]])
+    while state.n_slots + 2 <= state.buffers.slots.n_slots:
+        _, state = model.step(ids, state)
+    parents = np.zeros((len(sentences), 2), np.int64)
+    moved = state.select(np.array(sentences), parents)
+    model.step(np.full_like(parents, 7), moved)
+    with pytest.raises(ValueError, match="cannot be used after `select`"):
+        model.step(ids, state)
+
+
+@pytest.mark.parametrize("change", ["move", "enlarge"])
+def test_the_kv_cache_is_never_in_memory_twice(change):
+    all_BM = np.broadcast_to(np.arange(64), (16, 64))
+    tracemalloc.start()
+    try:
+        slots = KeysValues.empty(8, 16, 64, 256, 256)
+        before = tracemalloc.get_traced_memory()[0]
+        slots = slots.move(np.arange(16), all_BM, 64) if change == "move" else slots.enlarge(64, 64)
+        assert tracemalloc.get_traced_memory()[1] - before < 1.5 * before / 16  # one of the 16 arrays
+    finally:
+        tracemalloc.stop()
 
 
 def test_hypotheses_see_their_own_past_and_sentences_may_leave(model):

@@ -56,6 +56,7 @@ def beam_search(step: Step[S], state: S, task: Task, beam: int, n_best: int = 1)
             found = best_of_banks(scores, 2 * beam, live_BW, task.never, constrained)
         else:
             found = scores.best(2 * beam, live_BW, task.never, constrained.allowed())
+        del scores  # frees their memory for those of the next step
         totals_BN, parents_BN, tokens_BN = found
         t = ids_BWt.shape[2] + 1
         ends_BN = tokens_BN == task.end

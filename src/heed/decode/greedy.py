@@ -21,6 +21,7 @@ def greedy_search(step: Step[S], state: S, task: Task) -> list[list[Hypothesis]]
         scores, state = step(newest_BW, state)
         before_BW = total_BW
         total_BW, parents_BW, newest_BW = scores.best(1, total_BW, task.never, constrained.allowed())
+        del scores  # frees their memory for those of the next step
         logprobs_Bt = np.concatenate((logprobs_Bt, difference(total_BW, before_BW)), 1)
         ids_Bt = np.concatenate((ids_Bt, newest_BW), 1)
 

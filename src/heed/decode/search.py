@@ -30,7 +30,8 @@ class State(Protocol):
     def select(self, sentences_B: Ints, parents_BW: Ints) -> Self:
         """Return the state of these sentences, where hypothesis w continues the old hypothesis `parents_BW[b, w]`.
 
-        At least one sentence is selected. A parent may be selected several times, or not at all.
+        At least one sentence is selected. A parent may be selected several times, or not at all. The old state may
+        not be used afterwards: its memory may have been reused.
         """
         ...
 

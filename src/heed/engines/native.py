@@ -1,7 +1,6 @@
 """The native engine: heed's own search with models in C, which starts without torch."""
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ import numpy as np
 
 from heed.config import DecodeConfig
 from heed.data.batching import cut_by_budget
-from heed.engines.searching import SearchEngine, open_runs
+from heed.engines.searching import BATCH_TOKENS_TIMES_BEAM, SearchEngine, open_runs
 from heed.engines.threads import available_threads, map_batches
 from heed.errors import ConfigError
 from heed.native.model import NativeModel
@@ -22,11 +21,20 @@ from heed.text.tokenizer import Tokenizer
 from heed.translation import Attention, PairScore, Translation
 
 if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
     from heed.engines.pytorch import PyTorchEngine
+
+
+# In a batch. More are hardly faster, since a step costs little besides its products, but take memory for their scores
+# and their KV cache.
+_MAX_HYPOTHESES = 128
 
 
 class NativeEngine(SearchEngine):
     """One model, or an ensemble with one vocabulary whose probabilities are averaged, optionally with 8-bit weights."""
+
+    _min_tokens = BATCH_TOKENS_TIMES_BEAM // _MAX_HYPOTHESES
 
     def __init__(
         self,
@@ -97,7 +105,7 @@ class NativeEngine(SearchEngine):
         """Score given translations by forced decoding, as the torch engine does, but token by token as in search."""
         longer = np.array([max(len(source), len(target)) for source, target in zip(*ids, strict=True)], dtype=np.int64)
         order = np.argsort(longer, kind="stable")
-        bounds = cut_by_budget(longer[order] + 1, self.decode.batch_tokens)
+        bounds = cut_by_budget(np.maximum(longer[order] + 1, self._min_tokens), self.decode.batch_tokens)
         batches = [order[begin:end].tolist() for begin, end in zip(bounds, bounds[1:], strict=False)]
         found: dict[int, PairScore] = {}
         scores = map_batches(partial(self._score, ids), batches, self._n_threads, _pool, all_cores_if_single=True)
@@ -120,7 +128,9 @@ class NativeEngine(SearchEngine):
         return [PairScore(total, len(target)) for total, target in zip(totals_B.tolist(), targets, strict=True)]
 
 
-def _pool(n_threads: int) -> ThreadPoolExecutor:
+def _pool(n_threads: int) -> "ThreadPoolExecutor":
+    from concurrent.futures import ThreadPoolExecutor  # a single sentence needs none
+
     return ThreadPoolExecutor(n_threads, thread_name_prefix="heed")
 
 

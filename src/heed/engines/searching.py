@@ -27,7 +27,7 @@ from heed.text.tokenizer import Tokenizer
 from heed.translation import Attention, SearchTrace, TracedCandidate, Translation, best_of
 
 # The source tokens of a batch times its beam. Larger batches are slower: their scores do not fit a core's cache.
-_BATCH_TOKENS_TIMES_BEAM = 4096
+BATCH_TOKENS_TIMES_BEAM = 4096
 # How many hypotheses there are if a translation must contain phrases: the beam, and one for each token of the phrases,
 # rounded up, because texts of different widths do not share a batch.
 _REQUIRED_WIDTHS = (8, 16, 32, 64)
@@ -35,6 +35,8 @@ _REQUIRED_WIDTHS = (8, 16, 32, 64)
 
 class SearchEngine(ABC):
     """An engine that searches with one model, or with an ensemble of one vocabulary."""
+
+    _min_tokens = 1  # what a shorter text counts as, in a batch
 
     def __init__(self, tokenizer: Tokenizer, decode: DecodeConfig, int8: bool, weights: str) -> None:
         """`weights` names the checkpoints in messages."""
@@ -118,14 +120,15 @@ class SearchEngine(ABC):
     def _batches(self, request: "_Request", n_threads: int) -> list[list[int]]:
         """Group texts of similar length into batches, the longest first, so that no thread ends up with a long one."""
         lengths = np.array([len(one) + 1 for one in request.ids], dtype=np.int64)
+        counted = np.maximum(lengths, self._min_tokens)
         widths = np.array([request.width(i) for i in range(len(lengths))], dtype=np.int64)
-        tokens_per_thread = -(-int(lengths.sum()) // n_threads)
+        tokens_per_thread = -(-int(counted.sum()) // n_threads)
         batches: list[list[int]] = []
-        for width in np.unique(widths).tolist():
+        for width in sorted(set(widths.tolist())):
             rows = np.flatnonzero(widths == width)
             order = rows[np.argsort(lengths[rows], kind="stable")]
-            budget = min(self.decode.batch_tokens, max(1, _BATCH_TOKENS_TIMES_BEAM // width), tokens_per_thread)
-            bounds = cut_by_budget(lengths[order], budget)
+            budget = min(self.decode.batch_tokens, max(1, BATCH_TOKENS_TIMES_BEAM // width), tokens_per_thread)
+            bounds = cut_by_budget(counted[order], budget)
             batches += [order[begin:end].tolist() for begin, end in zip(bounds, bounds[1:], strict=False)]
         return batches[::-1]
 

@@ -3,16 +3,18 @@
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 _lock = threading.Lock()
 # By how they are made, their size, and the process id, since threads do not survive a fork.
-_pools: dict[tuple["MakePool", int, int], ThreadPoolExecutor] = {}
-MakePool = Callable[[int], ThreadPoolExecutor]
+_pools: dict[tuple["MakePool", int, int], "ThreadPoolExecutor"] = {}
+MakePool = Callable[[int], "ThreadPoolExecutor"]
 
 
 def map_batches(
@@ -27,7 +29,7 @@ def map_batches(
     return _pool(n_threads, make_pool).map(work, batches)
 
 
-def _pool(n_threads: int, make_pool: MakePool) -> ThreadPoolExecutor:
+def _pool(n_threads: int, make_pool: MakePool) -> "ThreadPoolExecutor":
     """Return this process's pool of `n_threads` threads, created when first needed."""
     with _lock:
         key = make_pool, n_threads, os.getpid()

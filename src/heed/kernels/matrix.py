@@ -64,7 +64,7 @@ class Float32Matrix:
     def put_codes(self, first: int, codes_OI: Codes, scale_O: Floats) -> None:
         """Pack a weight that is stored in 8 bits, a panel at a time."""
         for panel, columns, rows in _panels(first, len(codes_OI)):
-            self._panels[panel, :, columns] = (codes_OI[rows] * scale_O[rows, None]).T
+            np.multiply(codes_OI[rows].T, scale_O[rows], out=self._panels[panel, :, columns])
 
     def columns(self, numbers: Ints) -> Floats:
         """Return these columns, as rows: the embeddings of tokens, if this is the projection before the softmax."""
@@ -86,8 +86,9 @@ class Int8Matrix:
         return WeightPointers(None, Int8Pointers(address(self._codes), address(self._scale_O)))
 
     def put(self, first: int, weight_OI: Floats) -> None:
-        """Quantise a weight and pack it into the columns from `first` on."""
-        self.put_codes(first, *quantised(weight_OI))
+        """Quantise a weight and pack it into the columns from `first` on, a panel at a time."""
+        for _, _, rows in _panels(first, len(weight_OI)):
+            self.put_codes(first + rows.start, *quantised(weight_OI[rows]))
 
     def put_codes(self, first: int, codes_OI: Codes, scale_O: Floats) -> None:
         """Pack a weight that is stored in 8 bits."""

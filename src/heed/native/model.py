@@ -177,8 +177,11 @@ class NativeModel:
             raise ValueError(f"the KV cache has {capacity} slots; {end} do not fit")
         _check("the input", x_BWD, (n_sentences, width, self._d))
         for slots, n_slots in ((state.buffers.slots, capacity), (state.source.slots, n_source)):
-            _check("the KV cache", slots.k_NBMX, (n_layers, n_sentences, n_slots, self._keys))
-            _check("the KV cache", slots.v_NBMY, (n_layers, n_sentences, n_slots, self._values))
+            if len(slots.layers) != n_layers:
+                raise ValueError(f"the KV cache is of {len(slots.layers)} layers; this model needs {n_layers}")
+            for k_BMX, v_BMY in slots.layers:
+                _check("the KV cache", k_BMX, (n_sentences, n_slots, self._keys))
+                _check("the KV cache", v_BMY, (n_sentences, n_slots, self._values))
         if state.mask_BWM is not None:
             _check("a mask", state.mask_BWM, (n_sentences, width, end))
         if state.source.mask_B1S is not None:
@@ -231,9 +234,7 @@ def _norm(norm: Norm | None) -> NormPointers:
 
 def _layer_addresses(slots: KeysValues) -> list[int]:
     """Return the addresses of keys and values of each layer, in turns."""
-    k, v = address(slots.k_NBMX), address(slots.v_NBMY)
-    k_stride, v_stride = slots.k_NBMX.strides[0], slots.v_NBMY.strides[0]
-    return [at for layer in range(len(slots.k_NBMX)) for at in (k + layer * k_stride, v + layer * v_stride)]
+    return [address(array) for layer in slots.layers for array in layer]
 
 
 def _mask(mask_BNM: Floats | None) -> Mask:

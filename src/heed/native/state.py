@@ -1,10 +1,12 @@
 """The state of a search on arrays: the KV cache, and which of its slots each hypothesis sees.
 
-As in `heed.model.cache`, each decoded token has a slot in its sentence's cache, and the cache is append-only: a state
-stays valid when the search steps from it. Here the layers of a cache are one array.
+As in `heed.model.cache`, each decoded token has a slot in its sentence's cache, and each hypothesis sees the slots of
+its own past. The cache takes most of the memory of a search. So it is never in memory twice: it is enlarged, or moved
+without the slots that no hypothesis sees, one layer at a time.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -12,45 +14,81 @@ import numpy as np
 
 from heed.kernels.matrix import Floats, Ints
 
-_INITIAL_SLOTS = 64
-_UNSEEN_SLOTS_PER_HYPOTHESIS = 8  # that the cache may have, besides one per position, before it is compacted
+_INITIAL_SLOTS = 32
+_SPARE_SLOTS_PER_HYPOTHESIS = 8  # that the cache has at least, when it is enlarged or moved
 
 
-@dataclass(frozen=True)
 class KeysValues:
-    """Keys and values of all layers, the heads of a position side by side."""
+    """Keys and values of each layer, the heads of a position side by side."""
 
-    k_NBMX: Floats
-    v_NBMY: Floats
+    def __init__(self, layers: list[tuple[Floats, Floats]]) -> None:
+        self.layers = layers  # k_BMX, v_BMY
 
     @staticmethod
     def empty(n_layers: int, n_sentences: int, n_slots: int, keys: int, values: int) -> "KeysValues":
         """Return arrays whose content is arbitrary."""
-        shape = n_layers, n_sentences, n_slots
-        return KeysValues(np.empty((*shape, keys), np.float32), np.empty((*shape, values), np.float32))
+        shape = n_sentences, n_slots
+        return KeysValues(
+            [(np.empty((*shape, keys), np.float32), np.empty((*shape, values), np.float32)) for _ in range(n_layers)]
+        )
+
+    @property
+    def n_sentences(self) -> int:
+        return len(self._first)
 
     @property
     def n_slots(self) -> int:
-        return int(self.k_NBMX.shape[2])
+        return int(self._first.shape[1])
+
+    @property
+    def _first(self) -> Floats:
+        if not self.layers:
+            raise ValueError("a state of search cannot be used after `select`, which moves its KV cache")
+        return self.layers[0][0]
 
     def copy(self, n_slots: int, capacity: int) -> "KeysValues":
         """Return a copy of the first slots with capacity for more."""
-        n_layers, n_sentences, _, keys = self.k_NBMX.shape
-        new = KeysValues.empty(n_layers, n_sentences, capacity, keys, self.v_NBMY.shape[3])
-        new.k_NBMX[:, :, :n_slots] = self.k_NBMX[:, :, :n_slots]
-        new.v_NBMY[:, :, :n_slots] = self.v_NBMY[:, :, :n_slots]
+        return KeysValues([(_enlarged(k, n_slots, capacity), _enlarged(v, n_slots, capacity)) for k, v in self.layers])
+
+    def enlarge(self, n_slots: int, capacity: int) -> None:
+        """Make capacity for more after the first slots; only these are kept."""
+        self._replace(lambda old_BMX: _enlarged(old_BMX, n_slots, capacity))
+
+    def move(self, sentences_B: Ints, slots_BM: Ints, capacity: int) -> "KeysValues":
+        """Return these slots of these sentences, renumbered from 0, with capacity for more. Nothing remains here."""
+        n_slots = slots_BM.shape[1]
+
+        def moved(old_BMX: Floats) -> Floats:
+            new_BMX = np.empty((len(sentences_B), capacity, old_BMX.shape[2]), np.float32)
+            for b, sentence in enumerate(sentences_B.tolist()):
+                # Any other mode than "raise" writes to `out` directly, without a copy of all slots.
+                np.take(old_BMX[sentence], slots_BM[b], 0, out=new_BMX[b, :n_slots], mode="clip")
+            return new_BMX
+
+        return self._handed_over(moved)
+
+    def move_sentences(self, sentences_B: Ints) -> "KeysValues":
+        """Return all slots of these sentences. Nothing remains here."""
+        return self._handed_over(lambda old_BMX: old_BMX.take(sentences_B, 0))
+
+    def _handed_over(self, change: Callable[[Floats], Floats]) -> "KeysValues":
+        self._replace(change)
+        new = KeysValues(self.layers)
+        self.layers = []
         return new
 
-    def select(self, sentences_B: Ints, slots_BM: Ints, capacity: int) -> "KeysValues":
-        """Return these slots of these sentences, renumbered from 0, with capacity for more."""
-        n_layers, _, _, keys = self.k_NBMX.shape
-        n_slots = slots_BM.shape[1]
-        new = KeysValues.empty(n_layers, len(sentences_B), capacity, keys, self.v_NBMY.shape[3])
-        sentences_B1 = sentences_B[:, None]
-        for old, copy in ((self.k_NBMX, new.k_NBMX), (self.v_NBMY, new.v_NBMY)):
-            for layer in range(n_layers):
-                copy[layer, :, :n_slots] = old[layer, sentences_B1, slots_BM]
-        return new
+    def _replace(self, change: Callable[[Floats], Floats]) -> None:
+        """Replace each array, and free it before the next."""
+        for i in range(len(self.layers)):
+            self.layers[i] = change(self.layers[i][0]), self.layers[i][1]
+            self.layers[i] = self.layers[i][0], change(self.layers[i][1])
+
+
+def _enlarged(old_BMX: Floats, n_slots: int, capacity: int) -> Floats:
+    """Return a copy of the first slots with capacity for more."""
+    new_BMX = np.empty((len(old_BMX), capacity, old_BMX.shape[2]), np.float32)
+    new_BMX[:, :n_slots] = old_BMX[:, :n_slots]
+    return new_BMX
 
 
 class Buffers:
@@ -67,15 +105,18 @@ class Source:
     slots: KeysValues
     mask_B1S: Floats | None  # 0, or -inf for padding; None: there is no padding
 
-    def select(self, sentences_B: Ints) -> "Source":
-        """Return the encoder output of these sentences."""
-        slots = KeysValues(self.slots.k_NBMX.take(sentences_B, 1), self.slots.v_NBMY.take(sentences_B, 1))
+    def move(self, sentences_B: Ints) -> "Source":
+        """Return the encoder output of these sentences. Nothing remains here."""
+        slots = self.slots.move_sentences(sentences_B)
         return Source(slots, None if self.mask_B1S is None else self.mask_B1S[sentences_B])
 
 
 @dataclass(frozen=True)
 class SearchState:
-    """The state of a search: B sentences with W hypotheses each, all of one length."""
+    """The state of a search: B sentences with W hypotheses each, all of one length.
+
+    It stays valid when the search steps from it, once or several times, but not after `select`.
+    """
 
     source: Source
     buffers: Buffers
@@ -86,43 +127,50 @@ class SearchState:
     @staticmethod
     def begin(source: Source) -> "SearchState":
         """Return the state of these sentences before their first token."""
-        n_layers, n_sentences, _, keys = source.slots.k_NBMX.shape
-        slots = KeysValues.empty(n_layers, n_sentences, _INITIAL_SLOTS, keys, source.slots.v_NBMY.shape[3])
+        k_BSX, v_BSY = source.slots.layers[0]
+        n_layers, n_sentences = len(source.slots.layers), len(k_BSX)
+        slots = KeysValues.empty(n_layers, n_sentences, _INITIAL_SLOTS, k_BSX.shape[2], v_BSY.shape[2])
         return SearchState(source, Buffers(slots, 0), 0)
 
     @property
     def n_sentences(self) -> int:
-        return int(self.buffers.slots.k_NBMX.shape[1])
+        return self.buffers.slots.n_sentences
 
     def select(self, sentences_B: Ints, parents_BW: Ints) -> "SearchState":
-        """Return the state of these sentences, where hypothesis w continues the old hypothesis `parents_BW[b, w]`."""
-        leaving = len(sentences_B) < self.n_sentences
-        source = self.source.select(sentences_B) if leaving else self.source
-        if self.mask_BWM is None and parents_BW.shape[1] == 1:  # one hypothesis per sentence, which sees all
+        """Return the state of these sentences, where hypothesis w continues the old hypothesis `parents_BW[b, w]`.
+
+        The old state, and those that share its KV cache, cannot be used any more.
+        """
+        width, leaving = parents_BW.shape[1], len(sentences_B) < self.n_sentences
+        source = self.source.move(sentences_B) if leaving else self.source
+        if self.mask_BWM is None and width == 1:  # one hypothesis per sentence, which sees all
             if not leaving:
                 return self
             all_BM = np.broadcast_to(np.arange(self.n_slots), (len(sentences_B), self.n_slots))
-            return self._compacted(source, sentences_B, all_BM, None)
+            return self._moved(source, sentences_B, all_BM, None, width)
         mask_BWM = self._mask()[sentences_B[:, None], parents_BW]
-        n_unseen = _UNSEEN_SLOTS_PER_HYPOTHESIS * parents_BW.shape[1]
-        if not leaving and self.n_slots < 2 * self.position + n_unseen:
+        if not leaving and self.n_slots + width <= self.buffers.slots.n_slots:
             return SearchState(source, self.buffers, self.n_slots, mask_BWM, self.position)
         # Pruned hypotheses leave slots behind that no one sees: keep only the others.
         seen_BM = np.isfinite(mask_BWM.max(1))
         slots_BM = np.argsort(~seen_BM, axis=1, kind="stable")[:, : int(seen_BM.sum(1).max())]
         mask_BWM = np.take_along_axis(mask_BWM, slots_BM[:, None], 2)
-        return self._compacted(source, sentences_B, slots_BM, mask_BWM)
+        return self._moved(source, sentences_B, slots_BM, mask_BWM, width)
 
-    def _compacted(self, source: Source, sentences_B: Ints, slots_BM: Ints, mask_BWM: Floats | None) -> "SearchState":
+    def _moved(
+        self, source: Source, sentences_B: Ints, slots_BM: Ints, mask_BWM: Floats | None, width: int
+    ) -> "SearchState":
         n_slots = slots_BM.shape[1]
-        slots = self.buffers.slots.select(sentences_B, slots_BM, max(_INITIAL_SLOTS, 2 * n_slots))
+        slots = self.buffers.slots.move(sentences_B, slots_BM, _capacity(n_slots, width))
         return SearchState(source, Buffers(slots, n_slots), n_slots, mask_BWM, self.position)
 
     def extended(self, width: int) -> "SearchState":
         """Return the state after one more token per hypothesis; the decoder still has to write its keys and values."""
         end, buffers, mask_BWM = self.n_slots + width, self.buffers, None
-        if buffers.n_used != self.n_slots or end > buffers.slots.n_slots:  # the next slots are taken or missing
-            buffers = Buffers(buffers.slots.copy(self.n_slots, 2 * end), self.n_slots)
+        if buffers.n_used != self.n_slots:  # another state has taken the next slots
+            buffers = Buffers(buffers.slots.copy(self.n_slots, _capacity(end, width)), self.n_slots)
+        elif end > buffers.slots.n_slots:
+            buffers.slots.enlarge(self.n_slots, _capacity(end, width))
         buffers.n_used = end
         if self.mask_BWM is not None or width > 1:
             own_BWW = np.broadcast_to(_own_slot_mask(width), (self.n_sentences, width, width))
@@ -134,6 +182,11 @@ class SearchState:
         if self.mask_BWM is not None:
             return self.mask_BWM
         return np.zeros((self.n_sentences, 1, self.n_slots), np.float32)
+
+
+def _capacity(n_slots: int, width: int) -> int:
+    """Return how many slots to allocate for `n_slots`, so that copying them takes a small share of the time."""
+    return n_slots + max(_SPARE_SLOTS_PER_HYPOTHESIS * width, n_slots // 2)
 
 
 @lru_cache

@@ -49,7 +49,9 @@ def reason_not_native(config: ModelConfig) -> str | None:
         value, implemented = getattr(config, field.name), _CONFIG.get(field.name, ())
         if implemented is not ... and value not in implemented:
             return f"model.{field.name} = {value!r} is implemented only with torch"
-    return None if library() is not None else "the C kernels are not available (no C compiler, or HEED_KERNELS=off)"
+    if library() is None:
+        return "the C kernels are not available (no C compiler that works, or HEED_KERNELS=off)"
+    return None
 
 
 @dataclass(frozen=True)
