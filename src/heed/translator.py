@@ -15,9 +15,8 @@ from heed.engines import NAMES, Engine
 from heed.errors import ConfigError, DecodeError
 from heed.options import Sampling, SearchOptions
 from heed.parsing.tokenizer import TreeTokenizer
+from heed.retranslate import with_required
 from heed.text.glossary import Glossary
-from heed.text.placement import replaced
-from heed.text.required import Required, required_of
 from heed.text.tokenizer import Tokenizer
 from heed.translation import (
     PairScore,
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from heed.confidence.calibration import Calibration
     from heed.config import DecodeConfig
     from heed.engines.pytorch import PyTorchEngine
-    from heed.engines.searching import SearchEngine
     from heed.inside.inspection import Inspection
     from heed.model.interface import SequenceModel
     from heed.parser import Parse
@@ -112,13 +110,6 @@ class Translator:
 
         if not isinstance(self.engine, PyTorchEngine):
             raise DecodeError(f"{self.engine!r} cannot do this; load the model without engine=")
-        return self.engine
-
-    def _searching(self) -> "SearchEngine":
-        """Return the engine, if it has heed's own search; no other supports attention."""
-        from heed.engines.searching import SearchEngine
-
-        assert isinstance(self.engine, SearchEngine)
         return self.engine
 
     def fits(self, text: str) -> bool:
@@ -211,7 +202,7 @@ class Translator:
     ) -> list[Translation]:
         """Translate texts with these options; see `translate`."""
         options = checked(options)
-        self._refuse_parser("translate")
+        self._refuse_parser()
         if (reason := self.engine.supports(options)) is not None:
             raise DecodeError(reason)
         calibration = self.calibration if options.confidence else None
@@ -237,103 +228,13 @@ class Translator:
         on_done = _counting(numbers, len(texts), progress or (lambda done, total: None))
         deadline = None if options.seconds is None else time.monotonic() + options.seconds
         found = self.engine.translate(flat, numbers, options, on_done)
-        found = self._with_required(flat, numbers, found, options, deadline)
+        found = with_required(self.engine, flat, numbers, found, options, deadline)
         if calibration is None:
             return joined(parts, found)
         whole = joined(parts, calibration.annotated(found))
         return [
             one if text_parts else replace(one, confidence=1.0) for one, text_parts in zip(whole, parts, strict=True)
         ]
-
-    def _with_required(
-        self,
-        texts: Sequence[str],
-        numbers: Sequence[int],
-        found: list[Translation],
-        options: SearchOptions,
-        deadline: float | None,
-    ) -> list[Translation]:
-        """Return the translations of these texts, made again where they lack what they must contain."""
-        copy = options.copy
-        if copy is None:
-            copy = self.decode.copy and self.engine.supports(replace(options, copy=True)) is None
-        if options.glossary is None and not copy:
-            return found
-        symbols = self.tokenizer.symbols
-        required = {
-            i: one for i, text in enumerate(texts) if (one := required_of(text, options.glossary, copy, symbols)).texts
-        }
-        lacking = {
-            i: missing
-            for i, one in required.items()
-            if (missing := [text for it in found[i].alternatives or (found[i],) for text in one.missing(it.text)])
-        }
-        results = dict(enumerate(found))
-        placed = self._placed({i: (texts[i], found[i], required[i]) for i in lacking}, numbers, options, deadline)
-        again = [(i, phrases) for i in lacking if i not in placed for phrases in self._writable(required[i])]
-        if again:
-            more = replace(options, required=[phrases for _, phrases in again], seconds=_left(deadline))
-            retried = self.engine.translate(
-                [texts[i] for i, _ in again], [numbers[i] for i, _ in again], more, lambda _: None
-            )
-            results.update(_best_of_each([i for i, _ in again], retried))
-        results.update(placed)
-        for i, one in required.items():
-            results[i] = _reported(results[i], one, lacking.get(i, []))
-        return list(results.values())
-
-    def _placed(
-        self,
-        lacking: Mapping[int, tuple[str, Translation, Required]],
-        numbers: Sequence[int],
-        options: SearchOptions,
-        deadline: float | None,
-    ) -> dict[int, Translation]:
-        """Return translations in which what was lacking replaces the words written from its source, if these are clear.
-
-        Search is forced to write them, so their scores are those of the model.
-        """
-        if options.n_best > 1 or self.engine.supports(replace(options, attention=True)) is not None:
-            return {}
-        drafts: list[tuple[int, str]] = []
-        for i, (text, translation, required) in lacking.items():
-            source = self.tokenizer.encode(text)
-            ids = self.tokenizer.ids(translation.pieces)
-            attention_TS = self._searching().attention(source.ids, ids).cross.mean((0, 1))
-            missing = required.missing(translation.text)
-            for way in required.ways:
-                terms = [
-                    (term, _overlapping(source.offsets, place), len(text[slice(*place)].split()))
-                    for term, given, place in zip(way, required.texts, required.places, strict=True)
-                    if given in missing
-                ]
-                draft = replaced(translation.text, translation.pieces, attention_TS, terms)
-                if draft is not None and not required.missing(draft) and self.tokenizer.can_write(draft):
-                    drafts.append((i, draft))
-        if not drafts:
-            return {}
-        whole = [draft for _, draft in drafts]
-        forced = replace(options, prefixes=whole, whole=True, glossary=None, copy=False, seconds=_left(deadline))
-        made = self.engine.translate(
-            [lacking[i][0] for i, _ in drafts], [numbers[i] for i, _ in drafts], forced, lambda _: None
-        )
-        kept = [(i, one) for (i, _), one in zip(drafts, made, strict=True) if one.finished]  # within learned positions
-        return _best_of_each([i for i, _ in kept], [one for _, one in kept])
-
-    def _writable(self, required: Required) -> list[list[str]]:
-        """Return the ways to write what is required, without texts that the vocabulary cannot write.
-
-        Raises:
-            DecodeError: it cannot write a target term.
-        """
-        for entry in required.entries:
-            if not self.tokenizer.can_write(entry.target):
-                raise DecodeError(
-                    f'the vocabulary cannot write "{entry.target}", the glossary\'s term for "{entry.source}"; '
-                    "choose another term"
-                )
-        ways = ([text for text in texts if self.tokenizer.can_write(text)] for texts in required.ways)
-        return [writable for writable in ways if writable]
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[PairScore]:
         """Return the log-probability of each given translation, by forced decoding.
@@ -344,7 +245,7 @@ class Translator:
             DecodeError: the numbers of texts differ, or a text is longer than the model's limit.
             TypeError: an argument is not a list of texts.
         """
-        self._refuse_parser("score")
+        self._refuse_parser()
         sources, targets = texts_of(sources, "sources"), texts_of(targets, "targets")
         if len(sources) != len(targets):
             raise DecodeError(f"{len(sources)} sources, but {len(targets)} targets; give as many of each")
@@ -410,13 +311,13 @@ class Translator:
             progress=progress or (lambda done, total: None),
         )
 
-    def _refuse_parser(self, what: str) -> None:
+    def _refuse_parser(self) -> None:
         """
         Raises:
             DecodeError: the model parses.
         """
         if isinstance(self.tokenizer, TreeTokenizer):
-            raise DecodeError(f"{what}: this model parses and cannot translate; use `heed parse`, or parse() in Python")
+            raise DecodeError("this model parses and cannot translate; use `heed parse`, or parse() in Python")
 
     def inspect(
         self,
@@ -456,37 +357,6 @@ class Translator:
             name=name,
             progress=progress or (lambda done, total: None),
         )
-
-
-def _reported(translation: Translation, required: Required, lacked: list[str]) -> Translation:
-    """Return a translation that reports what it must contain, and what of that was forced."""
-    missing = required.missing(translation.text)
-    return replace(
-        translation,
-        terms=required.entries,
-        forced=tuple(text for text in dict.fromkeys(lacked) if text not in missing),
-        missing=tuple(missing),
-        alternatives=tuple(_reported(one, required, lacked) for one in translation.alternatives),
-    )
-
-
-def _overlapping(spans: Sequence[tuple[int, int]], place: tuple[int, int]) -> list[int]:
-    """Return the indices of the spans that have a part of a place."""
-    return [i for i, (begin, end) in enumerate(spans) if begin < place[1] and end > place[0]]
-
-
-def _left(deadline: float | None) -> float | None:
-    """Return the seconds until a time of time.monotonic()."""
-    return None if deadline is None else max(0.0, deadline - time.monotonic())
-
-
-def _best_of_each(texts: Sequence[int], translations: Sequence[Translation]) -> dict[int, Translation]:
-    """Return the best translation of each text, given by its index."""
-    best: dict[int, Translation] = {}
-    for i, one in zip(texts, translations, strict=True):
-        if i not in best or one.score > best[i].score:
-            best[i] = one
-    return best
 
 
 def _counting(numbers: list[int], n_texts: int, progress: Callable[[int, int], None]) -> Callable[[list[int]], None]:
@@ -550,10 +420,15 @@ def default_engine(folders: Sequence[Path]) -> str:
 
     Raises:
         CheckpointError: a folder is missing or damaged.
+        ConfigError: they need PyTorch, which is not installed.
     """
     from heed.engines.native import reason_not_supported
 
-    return "torch" if reason_not_supported(folders) else "native"
+    if (reason := reason_not_supported(folders)) is None:
+        return "native"
+    if find_spec("torch") is None:
+        raise ConfigError(f"{reason}, so this needs PyTorch, which is not installed: pip install 'heed[train]'")
+    return "torch"
 
 
 def _read_calibration(folders: list[Path], checkpoint: str) -> "Calibration":

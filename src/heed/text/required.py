@@ -1,6 +1,6 @@
 """Find what the translation of a text must contain: the glossary's terms, and what must be copied."""
 
-from collections.abc import Container
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from heed.text.copying import Span, blanked, lost, machine_spans, names_and_numbers, with_marks_exchanged
@@ -46,7 +46,9 @@ class Required:
         return [*found, *(span.text for span in lost(self.spans, translation))]
 
 
-def required_of(text: str, glossary: Glossary | None, copy: bool, symbols: Container[str] = ()) -> Required:
+def required_of(
+    text: str, glossary: Glossary | None, copy: bool, is_symbol: Callable[[str], bool] = lambda text: False
+) -> Required:
     """Return what the translation of a normalised text must contain.
 
     Terms are not looked for inside tags, addresses and placeholders, nor names and numbers inside terms. A text may
@@ -58,7 +60,7 @@ def required_of(text: str, glossary: Glossary | None, copy: bool, symbols: Conta
     spans: list[Span] = []
     if copy:
         words = blanked(words, ((at, at + len(entry.source)) for entry, at in terms))
-        spans = [span for span in machine if span.begin > 0 or span.text not in symbols] + names_and_numbers(words)
+        spans = [span for span in machine if span.begin > 0 or not is_symbol(span.text)] + names_and_numbers(words)
     return Required(tuple(terms), tuple(spans))
 
 

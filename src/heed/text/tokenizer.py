@@ -141,6 +141,10 @@ class Tokenizer:
         )
         return frozenset(bytes(piece[1]).decode() for piece in pieces if piece.get(3, 1) == _USER_DEFINED)
 
+    def is_symbol(self, text: str) -> bool:
+        """Return whether a text is one of the symbols. They are looked for in the model when first asked."""
+        return text in self.symbols
+
     def can_write(self, text: str) -> bool:
         """Return whether there are tokens for exactly this text, the first of which begins a word.
 
