@@ -15,7 +15,6 @@ from itertools import islice
 import torch
 
 from heed.decode.search import Task
-from heed.engines import pytorch
 from heed.options import SearchOptions
 from heed.parser import parse_sentences
 from heed.parsing.trees import read_treebank
@@ -71,11 +70,11 @@ class _Steps:
             self.n += 1
             self._check(task)
 
-        pytorch.Task.check_time = check  # type: ignore[method-assign]
+        Task.check_time = check  # type: ignore[method-assign]
         return self
 
     def __exit__(self, *error: object) -> None:
-        pytorch.Task.check_time = self._check  # type: ignore[method-assign]
+        Task.check_time = self._check  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

@@ -160,9 +160,9 @@ def test_a_parser_does_not_translate_score_or_leave(
     (tmp_path / "text").write_text("It rains\n", encoding="utf-8")
     text, model = str(tmp_path / "text"), str(folder / "p")
     assert main(["translate", "--model", model, "--input", text]) == 1
-    assert "parses and cannot translate" in capsys.readouterr().err
+    assert "heed translate: this model parses and cannot translate" in capsys.readouterr().err
     assert main(["evaluate", "--model", model, "--source", text, "--reference", text]) == 1
-    assert "parses and cannot translate" in capsys.readouterr().err
+    assert "heed evaluate: this model parses and cannot translate" in capsys.readouterr().err
     assert main(["export", "--model", model, "--to", "huggingface", "--out", str(tmp_path / "x")]) == 2
     assert "this one parses" in capsys.readouterr().err
 
@@ -203,6 +203,31 @@ def test_a_label_that_the_vocabulary_lacks_is_named_with_its_line(
     out = ["--out", str(tmp_path / "p")]
     assert main(["train", "--preset", "parsing", "--trees", str(tmp_path / "more.mrg"), known, *out, *SMALL]) == 1
     assert 'more.mrg, line 3: the label "SINV" is not in the vocabulary' in capsys.readouterr().err
+
+
+def test_validation_trees_with_a_label_never_seen_are_scored(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "dev.mrg").write_text("(SINV (NN cat) (. .))\n" + treebank(3, 4), encoding="utf-8")
+    texts = ["--trees", str(folder / "train.mrg"), "--valid-trees", str(tmp_path / "dev.mrg")]
+    out = tmp_path / "p"
+    assert main(["train", "--preset", "parsing", *texts, "--out", str(out), "--set=train.max_steps=1", *SMALL]) == 0
+    best = RunFolder.open(out).best()
+    assert best is not None and best["f1"] >= 0 and 1 < best["perplexity"] < 1000  # without the tree that has none
+    parsed = tmp_path / "parsed.mrg"
+    gold = str(tmp_path / "dev.mrg")
+    assert main(["parse", "--model", str(out), "--from-trees", gold, "--output", str(parsed)]) == 0
+    assert [tree.words() for tree in read_trees(parsed)][0] == ["cat", "."]
+
+
+def test_300_words_are_one_tree(folder: Path, given: Given, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["(", "cat", ")"] * 100
+    assert given(folder, " ".join(words) + "\n", "--tokenised", "--greedy") == 0
+    found = parse_tree(capsys.readouterr().out).words()
+    assert found == ["-LRB-", "cat", "-RRB-"] * 100
+
+
+def test_a_model_that_translates_does_not_parse(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["parse", "--model", "en-de"]) == 1
+    assert "heed parse: en-de: this model translates and cannot parse" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

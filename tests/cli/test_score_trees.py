@@ -43,11 +43,26 @@ def test_labels(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert max(map(len, lines)) <= 80
     begin = next(number for number, line in enumerate(lines) if line.startswith("label"))
     table = {line.split()[0]: line.split()[1:] for line in lines[begin + 1 :] if line}
-    assert table["NP"] == ["2", "1", "50.00", "100.00", "66.67", "1"]
-    assert table["VP"] == ["2", "3", "100.00", "66.67", "80.00", "0"]
-    assert table["S"] == ["2", "2", "100.00", "100.00", "100.00", "0"]
+    assert table["NP"] == ["2", "1", "1", "50.00", "100.00", "66.67", "1"]
+    assert table["VP"] == ["2", "3", "2", "100.00", "66.67", "80.00", "0"]
+    assert table["S"] == ["2", "2", "2", "100.00", "100.00", "100.00", "0"]
     assert main(["score", "--trees", "gold", "predicted", "--labels", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["labels"]["NP"]["matched"] == 1
+
+
+def test_errors(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = on_a_terminal("score", "--trees", "gold", "predicted", "--errors")
+    assert max(map(len, lines)) <= 80
+    begin = next(number for number, line in enumerate(lines) if line.startswith("gold"))
+    assert lines[begin + 1].split() == ["NP", "VP", "1"]
+    rest = [" ".join(line.split()) for line in lines[begin + 4 :]]
+    assert rest[:4] == ["wrong label 1 NP 1", "sentence 2:", "gold [NP It] rains", "predicted [VP It] rains"]
+    assert rest[4:7] == ["missing 0", "crossing 0", "spurious 0"]
+    assert main(["score", "--trees", "gold", "predicted", "--errors", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["every_sentence"]["all"]["matched"] == 5
+    assert found["confusions"] == [{"gold": "NP", "predicted": "VP", "count": 1}]
+    assert found["errors"]["wrong label"]["example"]["sentence"] == 2 and found["errors"]["missing"]["count"] == 0
 
 
 def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

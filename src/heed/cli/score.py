@@ -22,6 +22,7 @@ examples:
       heed score --reference test.de --baseline old.de --json
   heed score --trees gold.mrg predicted.mrg
   heed score --trees gold.mrg predicted.mrg -p COLLINS.prm --sentences
+  heed score --trees gold.mrg predicted.mrg --errors
 """
 
 

@@ -2,14 +2,19 @@
 
 import argparse
 import json
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from heed.parsing.evalb import Counts, LabelTotals, Totals
+    from heed.parsing.evalb import Counts, Totals
+    from heed.parsing.mistakes import LabelTotals, Mistakes
 
 _SHOWN_PROBLEMS = 5
+_SHOWN_CONFUSIONS = 10
+_SHOWN_LABELS = 5  # of a kind of error
+_COLUMNS = 80
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -28,6 +33,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     trees.add_argument("--sentences", action="store_true", help="print each sentence's scores in EVALB's columns")
     trees.add_argument("--labels", action="store_true", help="print the scores of each label, too")
+    trees.add_argument(
+        "--errors", action="store_true", help="print what goes wrong, too: labels, confusions, kinds of errors"
+    )
 
 
 def is_asked_for(args: argparse.Namespace) -> bool:
@@ -40,7 +48,7 @@ def is_asked_for(args: argparse.Namespace) -> bool:
 
     if args.trees is None:
         given = {"--parameters": args.parameters, "--cutoff": args.cutoff, "--sentences": args.sentences or None}
-        given["--labels"] = args.labels or None
+        given |= {"--labels": args.labels or None, "--errors": args.errors or None}
         for option, value in given.items():
             if value is not None:
                 raise ConfigError(f"{option} is for trees; give them with --trees GOLD PREDICTED")
@@ -62,11 +70,11 @@ def report(args: argparse.Namespace) -> None:
         Status,
         count_always,
         count_as_evalb,
-        count_labels,
         pair_up,
         read_sentences,
         totals,
     )
+    from heed.parsing.mistakes import count_mistakes
     from heed.parsing.parameters import Parameters, read_parameters
 
     parameters = Parameters() if args.parameters is None else read_parameters(args.parameters)
@@ -88,21 +96,41 @@ def report(args: argparse.Namespace) -> None:
         found["not_counted_by_evalb"] = [{"sentence": n, "problem": one.problem} for n, one in not_counted]
         if args.sentences:
             found["sentences"] = [_to_dict(one) for one in as_evalb]
-        if args.labels:
-            found["labels"] = {label: asdict(one) for label, one in count_labels(pairs, parameters).items()}
+        if args.labels or args.errors:
+            mistakes = count_mistakes(pairs, parameters)
+            found["labels"] = {label: asdict(one) for label, one in mistakes.labels.items()}
+            found |= _mistakes_dict(mistakes) if args.errors else {}
         print(json.dumps(found, ensure_ascii=False))
         return
     if args.sentences:
         print(*_rows(as_evalb, tables["evalb"][0]), "", sep="\n")
     print(*_table([*tables["every_sentence"], *tables["evalb"]], cutoff), sep="\n")
-    if args.labels:
-        print("", *_label_rows(count_labels(pairs, parameters)), sep="\n")
+    if args.labels or args.errors:
+        mistakes = count_mistakes(pairs, parameters)
+        print("", *_label_rows(mistakes.labels), sep="\n")
+        if args.errors:
+            print("", *_confusion_rows(mistakes), "", *_kind_rows(mistakes), sep="\n")
     if not_counted:
         print("", *_problems(not_counted, parameters.max_errors), sep="\n")
 
 
 def _to_dict(one: "Counts") -> dict[str, object]:
     return {**asdict(one), "status": int(one.status)}
+
+
+def _mistakes_dict(mistakes: "Mistakes") -> dict[str, object]:
+    confusions = [
+        {"gold": gold, "predicted": predicted, "count": n} for (gold, predicted), n in mistakes.confusions.most_common()
+    ]
+    kinds = {
+        name: {
+            "count": kind.count,
+            "labels": dict(kind.labels.most_common()),
+            "example": None if kind.example is None else asdict(kind.example),
+        }
+        for name, kind in mistakes.kinds.items()
+    }
+    return {"confusions": confusions, "errors": kinds}
 
 
 # --- for people -------------------------------------------------------------------------------------------
@@ -139,12 +167,33 @@ def _table(columns: Sequence["Totals"], cutoff: int) -> list[str]:
 
 def _label_rows(labels: Mapping[str, "LabelTotals"]) -> list[str]:
     """Return a table of labels, every sentence counted."""
-    lines = [f"{'label':12}{'gold':>9}{'predicted':>11}{'recall':>9}{'precision':>11}{'F1':>8}{'other label':>14}"]
-    return lines + [
-        f"{label:12}{one.gold:>9,}{one.predicted:>11,}{one.recall:>9.2f}{one.precision:>11.2f}{one.f1:>8.2f}"
-        f"{one.other_label:>14,}"
+    columns = f"{'gold':>8}{'predicted':>11}{'matched':>9}{'recall':>9}{'precision':>11}{'F1':>8}{'other label':>13}"
+    return [f"{'label':10}{columns}"] + [
+        f"{label:10}{one.gold:>8,}{one.predicted:>11,}{one.matched:>9,}{one.recall:>9.2f}{one.precision:>11.2f}"
+        f"{one.f1:>8.2f}{one.other_label:>13,}"
         for label, one in labels.items()
     ]
+
+
+def _confusion_rows(mistakes: "Mistakes") -> list[str]:
+    """Return the labels that are taken for others most often."""
+    lines = [f"{'gold':12}{'predicted':12}{'times':>8}   same words, the most frequent first"]
+    for (gold, predicted), n in mistakes.confusions.most_common(_SHOWN_CONFUSIONS):
+        lines.append(f"{gold:12}{predicted:12}{n:>8,}")
+    return lines
+
+
+def _kind_rows(mistakes: "Mistakes") -> list[str]:
+    """Return the kinds of errors, each with its labels and an example."""
+    lines = [f"{'error':12}{'brackets':>9}   labels"]
+    for name, kind in mistakes.kinds.items():
+        labels = ", ".join(f"{label} {n:,}" for label, n in kind.labels.most_common(_SHOWN_LABELS))
+        lines.append(f"{name:12}{kind.count:>9,}   {labels}".rstrip())
+        if kind.example is not None:
+            lines.append(f"  sentence {kind.example.sentence}:")
+            for side, text in (("gold", kind.example.gold), ("predicted", kind.example.predicted)):
+                lines += textwrap.wrap(text, _COLUMNS, initial_indent=f"    {side:10}", subsequent_indent=" " * 14)
+    return lines
 
 
 def _problems(not_counted: Sequence[tuple[int, "Counts"]], max_errors: int) -> list[str]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from pathlib import Path
+from typing import NamedTuple
 
 from heed.errors import DataError
 from heed.parsing.parameters import Parameters
@@ -125,7 +126,8 @@ class Totals(Brackets):
     def to_dict(self) -> dict[str, float]:
         scores = ["counted", "recall", "precision", "f1", "exact_match", "average_crossing", "no_crossing"]
         scores += ["two_or_less_crossing", "tagging_accuracy"]
-        return {name: getattr(self, name) for name in [*(field.name for field in fields(self)[1:]), *scores]}
+        counts = [field.name for field in fields(self) if field.name != "every_sentence"]
+        return {name: getattr(self, name) for name in [*counts, *scores]}
 
 
 def totals(counts: Iterable[Counts], every_sentence: bool, longest: int | None = None) -> Totals:
@@ -227,34 +229,32 @@ def count_always(gold: Tree, predicted: Tree | None, parameters: Parameters) -> 
     return replace(found, gold=n_gold, predicted=len(other.brackets(parameters)))
 
 
-@dataclass
-class LabelTotals(Brackets):
-    """The brackets of one label."""
+class Compared(NamedTuple):
+    """The brackets of one sentence that count, numbered over the words that are kept."""
 
-    other_label: int = 0  # gold ones whose words are a predicted bracket, but with other labels only
+    gold: list[Bracket]
+    predicted: list[Bracket]
+    pairs: list[int | None]  # of each gold bracket, the place of its equal among the predicted ones
+    kept: list[int]  # the places of the words that are kept, in the gold tree
+    words_agree: bool  # else nothing can be compared
 
 
-def count_labels(pairs: Iterable[tuple[Tree, Tree | None]], parameters: Parameters) -> dict[str, LabelTotals]:
-    """Count the brackets of each label as `count_always` does, the most frequent label first."""
-    found: dict[str, LabelTotals] = {}
-    for gold, predicted in pairs:
-        right = _Sentence(gold, parameters)
-        brackets, guessed = right.brackets(parameters), []
-        if predicted is not None:
-            other = _Sentence(predicted, parameters)
-            _keep_as_in(right, other, parameters)
-            guessed = other.brackets(parameters)
-            comparable = _compared(right, other, 0, parameters).status == Status.COMPARED
-            spans = {(start, end) for _, start, end in guessed}
-            for bracket, is_matched in zip(brackets, _matches(brackets, guessed, parameters), strict=True):
-                label = found.setdefault(bracket.label, LabelTotals())
-                label.matched += comparable and is_matched
-                label.other_label += comparable and not is_matched and (bracket.start, bracket.end) in spans
-        for bracket in brackets:
-            found.setdefault(bracket.label, LabelTotals()).gold += 1
-        for bracket in guessed:
-            found.setdefault(bracket.label, LabelTotals()).predicted += 1
-    return dict(sorted(found.items(), key=lambda item: (-item[1].gold, item[0])))
+def compare_brackets(gold: Tree, predicted: Tree | None, parameters: Parameters) -> Compared:
+    """Return which brackets are right as `count_always` counts them: none, if the words cannot be compared."""
+    right = _Sentence(gold, parameters)
+    brackets = right.brackets(parameters)
+    guessed: list[Bracket] = []
+    pairs: list[int | None] = [None] * len(brackets)
+    words_agree = False
+    if predicted is not None:
+        other = _Sentence(predicted, parameters)
+        _keep_as_in(right, other, parameters)
+        guessed = other.brackets(parameters)
+        words_agree = _compared(right, other, 0, parameters).status == Status.COMPARED
+        if words_agree:
+            pairs = _pairs(brackets, guessed, parameters)
+    kept = [place for place, is_kept in enumerate(right.kept) if is_kept]
+    return Compared(brackets, guessed, pairs, kept, words_agree)
 
 
 def _keep_as_in(right: "_Sentence", other: "_Sentence", parameters: Parameters) -> None:
@@ -310,35 +310,38 @@ def _compared(right: _Sentence, other: _Sentence, length: int, parameters: Param
     right_tags = sum(
         parameters.same_label(one.label, two.label) for one, two in zip(right_words, other_words, strict=True)
     )
-    matched = sum(_matches(gold, predicted, parameters))
+    matched = sum(pair is not None for pair in _pairs(gold, predicted, parameters))
     crossing = _crossing(gold, predicted)
     return Counts(Status.COMPARED, length, matched, len(gold), len(predicted), crossing, n_words, right_tags)
 
 
-def _matches(gold: Sequence[Bracket], predicted: Sequence[Bracket], parameters: Parameters) -> list[bool]:
-    """Pair each gold bracket with the first unpaired predicted one that equals it; return which have one."""
-    unpaired: dict[tuple[int, int], list[str]] = {}
-    for label, start, end in predicted:
-        unpaired.setdefault((start, end), []).append(label)
-    matches = []
+def _pairs(gold: Sequence[Bracket], predicted: Sequence[Bracket], parameters: Parameters) -> list[int | None]:
+    """Pair each gold bracket with the first unpaired predicted one that equals it; return their places."""
+    unpaired: dict[tuple[int, int], list[int]] = {}
+    for place, (_, start, end) in enumerate(predicted):
+        unpaired.setdefault((start, end), []).append(place)
+    pairs: list[int | None] = []
     for label, start, end in gold:
-        candidates = unpaired.get((start, end), [])
-        matches.append(False)
-        for place, candidate in enumerate(candidates):
-            if not parameters.labelled or parameters.same_label(label, candidate):
-                del candidates[place]
-                matches[-1] = True
-                break
-    return matches
+        places = unpaired.get((start, end), [])
+        same = (
+            place for place in places if not parameters.labelled or parameters.same_label(label, predicted[place].label)
+        )
+        pairs.append(next(same, None))
+        if pairs[-1] is not None:
+            places.remove(pairs[-1])
+    return pairs
 
 
 def _crossing(gold: Sequence[Bracket], predicted: Sequence[Bracket]) -> int:
-    """Return how many predicted brackets cross a gold one: they overlap, and neither holds the other."""
+    """Return how many predicted brackets cross a gold one."""
     spans = {(start, end) for _, start, end in gold}
     times = Counter((start, end) for _, start, end in predicted)
-    return sum(
-        n for (a, b), n in times.items() if any(start < a < end < b or a < start < b < end for start, end in spans)
-    )
+    return sum(n for span, n in times.items() if any(crosses(span, other) for other in spans))
+
+
+def crosses(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Return whether two spans overlap, and neither holds the other."""
+    return one[0] < other[0] < one[1] < other[1] or other[0] < one[0] < other[1] < one[1]
 
 
 def _keep_quotes(right: _Sentence, other: _Sentence, parameters: Parameters) -> None:
