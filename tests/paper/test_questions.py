@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from heed.cli.main import main
 from heed.errors import ConfigError
-from heed.paper.questions import MINUTES, QUESTIONS, TRAINED, diversity, residual, restricted, saturation
+from heed.paper.questions import MINUTES, QUESTIONS, TRAINED, residual, restricted, saturation
 from heed.paper.questions.asked import Asked
 from heed.paper.questions.positions import shift_matrix
 from heed.paper.questions.tiny import Trained, language
@@ -202,18 +201,6 @@ def test_without_residuals_a_sentence_becomes_one_vector_and_attention_cannot_le
     same, stuck = residual._measure(residual.without_residuals)
     assert same[1] > 0.99 and likeness[1] < 0.8
     assert max(stuck[2:]) < min(gradients) / 10
-
-
-def test_the_penalty_is_the_mean_squared_cosine_of_two_heads() -> None:
-    context_BHLC = torch.randn(2, 3, 4, 5, generator=torch.Generator().manual_seed(1))
-    array, found = context_BHLC.numpy(), []
-    for b in range(2):
-        for position in range(4):
-            for one in range(3):
-                for other in range(one):
-                    x, y = array[b, one, position], array[b, other, position]
-                    found.append((x @ y / np.linalg.norm(x) / np.linalg.norm(y)) ** 2)
-    assert float(diversity.similarity(context_BHLC)) == pytest.approx(np.mean(found), rel=1e-5)
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from heed.errors import CheckpointError
-from heed.paper.rows import RowPlan, RowProgress, finished, operations, session_seconds, steps_done, train_rows
+from heed.paper.rows import Clock, RowPlan, RowProgress, finished, operations, session_seconds, steps_done, train_rows
 from tests.paper.conftest import Texts
 
 
@@ -27,7 +27,8 @@ def test_rows_are_trained_once_and_read_back(texts: Texts, tmp_path: Path) -> No
     first = train_rows(plans(texts), tmp_path / "rows", told.append)
     assert [(one.name, one.step) for one in told] == [(name, i) for name in ("base", "wide") for i in range(1, 7)]
     assert [(one.number, one.n_rows, one.max_steps) for one in told[5:7]] == [(1, 2, 6), (2, 2, 6)]
-    assert told[-1].seconds_left == 0 < told[0].seconds_left
+    assert told[0].seconds_left is None and told[-1].seconds_left == 0
+    assert all(one.seconds_left is not None and one.seconds_left > 0 for one in told[1:-1])
 
     again: list[RowProgress] = []
     assert train_rows(plans(texts), tmp_path / "rows", again.append) == first and again == []
@@ -113,6 +114,24 @@ def test_other_settings_in_the_same_folder_are_refused(texts: Texts, tmp_path: P
     other = RowPlan("base", replace(texts.config, train=replace(texts.config.train, label_smoothing=0.2)))
     with pytest.raises(CheckpointError, match=r"train\.label_smoothing was 0\.1 and is now 0\.2.*another --out"):
         train_rows([other], tmp_path)
+
+
+def test_the_time_left_does_not_count_what_comes_before_a_rows_first_step() -> None:
+    """Two rows of 3 steps, the second twice as slow; the text of each takes 100 seconds to prepare."""
+    clock = Clock([5.0, 10.0], [3, 3])
+    assert clock.step(1, 2, now=100.0) is None
+    assert clock.step(1, 1, now=101.0) == pytest.approx(1 * 1 + 3 * 2)
+    assert clock.step(1, 0, now=102.0) == pytest.approx(3 * 2)
+    clock.end_row(now=104.0)  # its validation counts: two steps took 4 seconds
+    assert clock.step(2, 2, now=204.0) == pytest.approx(2 * 2 * 2)
+    assert clock.step(2, 1, now=208.0) == pytest.approx(1 * 2 * 2)
+    assert clock.step(2, 0, now=212.0) == 0
+
+
+def test_a_finished_row_leaves_no_time() -> None:
+    clock = Clock([5.0, 10.0], [0, 2])
+    clock.end_row(now=50.0)
+    assert clock.step(2, 1, now=60.0) is None and clock.step(2, 0, now=61.0) == 0
 
 
 def test_operations_grow_with_the_batch(texts: Texts) -> None:

@@ -15,6 +15,7 @@ from heed.model.build import model_class
 from heed.paper import table2
 from heed.paper.report import lines
 from heed.paper.rows import RowResult, operations
+from heed.paper.speed import Speed
 from heed.training.schedule import learning_rate
 from heed.vocabulary import Vocabulary
 from tests.paper.conftest import Texts
@@ -136,8 +137,8 @@ def test_tuning_lists_every_trial(
 
 
 def test_the_plan_says_what_a_table_costs(made_small: None, capsys: pytest.CaptureFixture[str]) -> None:
-    seconds = {"transformer": 1e-6, "gru": 2e-6}
-    part = table2.plan_part(["transformer", "gru"], "tiny", 100, seconds)
+    speeds = {"transformer": Speed(1e-6), "gru": Speed(2e-6)}
+    part = table2.plan_part(["transformer", "gru"], "tiny", 100, speeds)
     (transformer, gru), config = part.values["rows"], table2.row_config("gru", "tiny", 100, DataConfig())
     # The same operations at half the speed: half of the updates fit into the time.
     assert transformer["steps"] == transformer["steps in equal time"] == "100"
@@ -149,7 +150,11 @@ def test_the_plan_says_what_a_table_costs(made_small: None, capsys: pytest.Captu
         max(
             map(
                 len,
-                lines(table2.plan_part(list(table2.BASELINES), "small", 10**6, dict.fromkeys(table2.BASELINES, 1e-9))),
+                lines(
+                    table2.plan_part(
+                        list(table2.BASELINES), "small", 10**6, dict.fromkeys(table2.BASELINES, Speed(1e-9))
+                    )
+                ),
             )
         )
         <= 80

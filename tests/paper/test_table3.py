@@ -12,6 +12,7 @@ from heed.config import TABLE_3, DataConfig, preset, table3
 from heed.errors import ConfigError, DataError
 from heed.model.size import count_parameters
 from heed.paper import table3 as table
+from heed.paper.speed import Speed
 from heed.paper.table3 import ROWS, SCALES, Scale, chosen_rows, plans, scaled, verdict
 from heed.paper.texts import encoded_once, texts_in
 from heed.settings import build_config
@@ -195,7 +196,7 @@ def test_the_papers_scale_needs_a_yes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("heed.paper.speed.seconds_per_operation", lambda config: 1e-11)
+    monkeypatch.setattr("heed.paper.speed.measured_speed", lambda *_: Speed(1e-11))
     assert main(["paper", "table3", "--scale", "paper", "--data", "x"]) == 2
     out, err = capsys.readouterr()
     assert "add --yes" in err and re.search(r"about [\d,]+ hours", err) and "big" in out

@@ -9,6 +9,7 @@ from heed.data.store import PairStore
 from heed.errors import DataError
 from heed.paper import table2 as table
 from heed.paper.measured import sustained_rate, training_speed, translated
+from heed.paper.plan import cost_on
 from heed.paper.rows import OnProgress, RowPlan, RowResult, train_rows
 from heed.text.lines import read_lines
 
@@ -58,7 +59,8 @@ def train_to_budgets(
     vocabulary = store.tokenizer.vocabulary
     rate = sustained_rate(folder)
     configs = {row: table.row_config(row, scale, steps, data) for row in rows}
-    costs = {row: table.cost_on(config, store, vocabulary) for row, config in configs.items()}
+    lengths = store.source.lengths, store.target.lengths
+    costs = {row: cost_on(config, vocabulary, *lengths) for row, config in configs.items()}
     by_flops = {row: table.steps_for(steps * costs[table.REFERENCE].operations, costs[row].operations) for row in rows}
 
     tried: list[RowResult] = []

@@ -19,7 +19,7 @@ REPORT = "report.html"
 
 # The order of parts in the report; others follow by name.
 _ORDER = (
-    *("table1", "window", "table2", "table3", "table4", "figures"),
+    *("table1", "window", "table2", "table3", "table4", "table4-linearisations", "table4-sizes", "figures"),
     *("schedule", "cost", "averaging", "beam", "positions", "norm", "fidelity"),
 )
 _NUMBER = re.compile(r"^[-+~<>≤≥]?\s*[\d.,]+\s*([%×xkMG]|[a-zA-Z/]{1,3})?$|^$|^[–-]$")

@@ -45,7 +45,7 @@ class RowProgress:
     step: int
     max_steps: int
     loss: float
-    seconds_left: float  # until all rows are done
+    seconds_left: float | None  # until all rows are done; None: not known yet
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,10 @@ class RowResult:
     vocabulary: int
     steps: int
     seconds: float  # of training and validation, as far as events tell
-    perplexity: float  # per token and unsmoothed, at the last step; infinite if the training diverged
-    bleu: float  # at the last step; 0 if the training diverged
+    perplexity: float  # per token and unsmoothed, at the last step; infinite if it diverged or was not validated
+    bleu: float  # at the last step; 0 if the training diverged or was not validated
     best_bleu: float  # of all validations
+    diverged: bool = False
 
     def plain(self) -> dict[str, Any]:
         """Return the result for JSON, which has no infinity: null."""
@@ -83,7 +84,10 @@ def train_rows(
     """
     for row in rows:
         check_same_settings(row, folder / row.name)
-    clock = _Clock(rows, folder)
+    left = [
+        0 if finished(folder / row.name) else row.config.train.max_steps - steps_done(folder / row.name) for row in rows
+    ]
+    clock = Clock([operations(row.config) for row in rows], left)
     results = []
     for number, row in enumerate(rows, 1):
         path = folder / row.name
@@ -133,7 +137,7 @@ def check_same_settings(row: RowPlan, path: Path) -> None:
         return
     there = read_run_config(path)
     # A run derives these from its machine and its text.
-    derived = {name: getattr(there.train, name) for name in ("lanes", "micro_batch_tokens", "metric")}
+    derived = {name: getattr(there.train, name) for name in ("lanes", "micro_batch_tokens", "metric", "precision")}
     here = replace(row.config, train=replace(row.config.train, **derived)).to_dict()
     differences = [
         f"{section}.{key} was {values[key]!r} and is now {here[section][key]!r}"
@@ -149,36 +153,50 @@ def check_same_settings(row: RowPlan, path: Path) -> None:
         )
 
 
-class _Clock:
-    """Predict the time left for all rows, from the operations that the rest needs and the speed so far."""
+class Clock:
+    """Predict the time left for all rows, from the operations that the rest needs and the speed so far.
 
-    def __init__(self, rows: Sequence[RowPlan], folder: Path) -> None:
-        self._per_step = [operations(row.config) for row in rows]
-        self._left = [
-            0 if finished(folder / row.name) else row.config.train.max_steps - steps_done(folder / row.name)
-            for row in rows
-        ]
-        self._done, self._began = 0.0, time.monotonic()
+    A row's first step is not timed: the text is prepared before it.
+    """
 
-    def step(self, number: int, steps_left: int) -> float:
-        """Count a step of a row and return the seconds left."""
+    def __init__(self, per_step: Sequence[float], left: Sequence[int]) -> None:
+        """Take the operations of a step of each row, and the steps that it has left."""
+        self._per_step, self._left = per_step, list(left)
+        self._done, self._seconds = 0.0, 0.0
+        self._before: float | None = None  # when the row's last step ended
+
+    def step(self, number: int, steps_left: int, now: float) -> float | None:
+        """Count a step of a row that has just ended, and return the seconds left."""
         self._left[number - 1] = steps_left
-        self._done += self._per_step[number - 1]
+        if self._before is not None:
+            self._seconds += now - self._before
+            self._done += self._per_step[number - 1]
+        self._before = now
         rest = sum(steps * each for steps, each in zip(self._left, self._per_step, strict=True))
-        return (time.monotonic() - self._began) * rest / self._done
+        if not rest:
+            return 0.0
+        return self._seconds * rest / self._done if self._done else None
+
+    def end_row(self, now: float) -> None:
+        """Count what followed the row's last step: its validation."""
+        self._seconds += 0.0 if self._before is None else now - self._before
+        self._before = None
 
 
-def _train(row: RowPlan, path: Path, clock: _Clock, number: int, n_rows: int, on_progress: OnProgress) -> str:
+def _train(row: RowPlan, path: Path, clock: Clock, number: int, n_rows: int, on_progress: OnProgress) -> str:
     """Start or resume a row and return how it ended."""
     max_steps = row.config.train.max_steps
 
     def on_step(step: int, result: StepResult) -> None:
-        left = clock.step(number, max_steps - step)
+        left = clock.step(number, max_steps - step, time.monotonic())
         on_progress(RowProgress(row.name, number, n_rows, step, max_steps, result.loss, left))
 
-    if (path / "config.json").exists():
-        return resume(path, on_step=on_step, quiet=True).reason
-    return train(row.config, path, on_step=on_step, quiet=True).reason
+    try:
+        if (path / "config.json").exists():
+            return resume(path, on_step=on_step, quiet=True).reason
+        return train(row.config, path, on_step=on_step, quiet=True).reason
+    finally:
+        clock.end_row(time.monotonic())
 
 
 def _result(path: Path) -> RowResult:
@@ -194,8 +212,9 @@ def _read(run: RunFolder, steps: int, diverged: bool) -> RowResult:
     scores = [event for event in events if event.get("event") == "validation"]
     # Averages are validated at the last step too; Table 3 has none.
     last = [event for event in scores if event.get("of") == f"step {event.get('step', 0):,}"]
-    if not last and not diverged:
-        raise CheckpointError(f"{run.events_path}: has no validation; delete {run.path}, and give validation text")
+    data = run.config.data
+    if not last and not diverged and (data.valid_source or data.valid_trees):
+        raise CheckpointError(f"{run.events_path}: has no validation; delete {run.path} to train again")
     start = next(event for event in reversed(events) if event.get("event") == "start")
     return RowResult(
         name=run.path.name,
@@ -204,9 +223,10 @@ def _read(run: RunFolder, steps: int, diverged: bool) -> RowResult:
         vocabulary=start["vocabulary"],
         steps=steps,
         seconds=session_seconds(events),
-        perplexity=math.inf if diverged else _number(last[-1].get("perplexity")),
-        bleu=0.0 if diverged else _number(last[-1].get("bleu")),
+        perplexity=math.inf if diverged or not last else _number(last[-1].get("perplexity")),
+        bleu=0.0 if diverged or not last else _number(last[-1].get("bleu")),
         best_bleu=max((_number(event.get("bleu")) for event in last), default=0.0),
+        diverged=diverged,
     )
 
 

@@ -3,7 +3,7 @@
 from heed.config import Config, preset
 from heed.paper.chart import Axis, Series, chart
 from heed.paper.report import Part, Table
-from heed.training.schedule import learning_rate
+from heed.training.schedule import cooldown, learning_rate
 
 _POINTS = 60
 
@@ -41,7 +41,8 @@ def part(others: dict[str, Config]) -> Part:
 
 def _rate(config: Config, step: int) -> float:
     train = config.train
-    return learning_rate(step, config.model.d_model, train.warmup_steps, train.learning_rate_factor)
+    rate = learning_rate(step, config.model.d_model, train.warmup_steps, train.learning_rate_factor)
+    return rate * cooldown(step, train.max_steps, train.cooldown_steps)
 
 
 def _steps(last: int) -> list[int]:

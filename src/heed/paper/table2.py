@@ -9,16 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
-import numpy as np
-
 from heed.config import Config, DataConfig, preset
-from heed.data.batching import BatchPlan
-from heed.data.store import PairStore
 from heed.errors import ConfigError
 from heed.model.build import model_class
 from heed.paper.chart import Axis, Series, chart
+from heed.paper.plan import cost_note, shown_hours
 from heed.paper.report import Part, Table
 from heed.paper.rows import RowPlan, RowResult, operations
+from heed.paper.speed import Speed
 from heed.vocabulary import Vocabulary
 from heed.wording import did_you_mean, perplexity
 
@@ -82,7 +80,7 @@ class Scale:
     vocab_size: int
 
 
-SCALES = {"tiny": Scale(1, 4_000, 4_096, 8_000), "small": Scale(2, 20_000, 8_192, 16_000)}
+SCALES = {"tiny": Scale(1, 1_500, 2_048, 4_000), "small": Scale(2, 20_000, 8_192, 16_000)}
 
 TRIAL_PEAKS, TRIAL_DROPOUTS = (0.5, 1.0, 2.0), (0.1, 0.3)  # times a row's own peak
 
@@ -163,24 +161,6 @@ def best_trial(results: Sequence[RowResult]) -> tuple[float, float]:
 # --- cost ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What an average update of a row computes."""
-
-    operations: float  # multiplications and additions, forward and backward
-    target_tokens: float
-
-
-def cost_on(config: Config, store: PairStore, vocabulary: Vocabulary) -> Cost:
-    """Count the operations of one epoch of this text and divide them by its updates."""
-    sides = store.source.lengths, store.target.lengths
-    batches = BatchPlan(*sides, config.train.batch_tokens, config.train.seed, config.model.max_length)
-    fits = np.maximum(*sides) <= config.model.max_length + 1
-    sources, targets = (np.asarray(side)[fits].astype(np.int64) for side in sides)
-    total = model_class(config.model).update_operations(config.model, vocabulary, sources, targets)
-    return Cost(total / len(batches), float(targets.sum()) / len(batches))
-
-
 def steps_for(budget: float, per_step: float) -> int:
     """Return how many updates use up a budget."""
     return max(1, round(budget / per_step))
@@ -211,15 +191,15 @@ class Ours:
         return self.seconds * self.rate
 
 
-def plan_part(rows: Sequence[str], scale: str, steps: int, seconds_per_operation: Mapping[str, float]) -> Part:
+def plan_part(rows: Sequence[str], scale: str, steps: int, speeds: Mapping[str, Speed]) -> Part:
     """Return the plan: the size of each row, its updates for each budget, and its cost."""
     configs = {row: row_config(row, scale, steps, DataConfig()) for row in rows}
     costs = {row: operations(config) for row, config in configs.items()}
     budget = steps * costs[REFERENCE]
-    minutes = budget * seconds_per_operation[REFERENCE] / 60
+    minutes = budget * speeds[REFERENCE].seconds_per_operation / 60
     table, total = [], 0.0
     for row in rows:
-        seconds = costs[row] * seconds_per_operation[row]
+        seconds = costs[row] * speeds[row].seconds_per_operation
         by_flops, by_minutes = steps_for(budget, costs[row]), steps_for(60 * minutes, seconds)
         total += (by_flops + (by_minutes if row != REFERENCE else 0)) * seconds / 3600
         millions = _parameters(configs[row]) / 1e6
@@ -228,9 +208,12 @@ def plan_part(rows: Sequence[str], scale: str, steps: int, seconds_per_operation
     columns = ("row", "M", "FLOPs/step", "steps", "its minutes", "steps in equal time")
     notes = (
         rule(scale, steps),
-        f"All rows: about {total:.1f} hours on this machine, from operations counted for sentences of 25 pieces and "
-        "the speed of a few updates just now; --tune adds "
-        f"{len(TRIAL_PEAKS) * len(TRIAL_DROPOUTS)} trials for each row, a quarter as long.",
+        cost_note(
+            shown_hours(total),
+            "sentences of 25 pieces",
+            f"--tune adds {len(TRIAL_PEAKS) * len(TRIAL_DROPOUTS)} trials for each row, a quarter as long",
+            speeds.values(),
+        ),
     )
     values = {"rows": [dict(zip(columns, row, strict=True)) for row in table], "hours": total}
     return Part("table2-plan", "Table 2: the plan", (Table(columns, tuple(table)),), notes, values=values)

@@ -1,16 +1,20 @@
 """Table 3: variations of the base model, trained at a scale the user picks, and what each changes."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import torch
+
 from heed.config import TABLE_3, Config, DataConfig, table3
 from heed.errors import ConfigError
-from heed.model.build import model_class
+from heed.kernels import bf16
 from heed.paper.chart import Axis, Series, chart
+from heed.paper.plan import Planned, plan_part
 from heed.paper.report import Part, Table
 from heed.paper.rows import RowPlan, RowResult, operations
+from heed.paper.speed import Speed
 from heed.vocabulary import Vocabulary
 from heed.wording import did_you_mean, perplexity
 
@@ -68,10 +72,11 @@ class Scale:
     batch_tokens: int
     warmup_steps: int
     vocab_size: int
+    is_fast: bool = False  # products in bfloat16, where the processor has instructions for them
 
 
 SCALES = {
-    "tiny": Scale(4, 2, 2_000, 2_048, 800, 4_000),
+    "tiny": Scale(4, 2, 1_500, 1_536, 500, 4_000, is_fast=True),
     "small": Scale(2, 1, 24_000, 8_192, 4_000, 16_000),
     "paper": Scale(1, 1, 100_000, 25_000, 4_000, 37_000),
 }
@@ -110,6 +115,7 @@ def scaled(config: Config, scale: Scale) -> Config:
     """Return a row of the paper at a smaller scale, with all its ratios to base."""
     model, train = config.model, config.train
     max_steps = train.max_steps * scale.max_steps // table3("base").train.max_steps
+    is_bfloat16 = scale.is_fast and bool(bf16.ways()) and not torch.cuda.is_available()
     return replace(
         config,
         model=replace(
@@ -127,10 +133,11 @@ def scaled(config: Config, scale: Scale) -> Config:
             max_steps=max_steps,
             batch_tokens=scale.batch_tokens,
             warmup_steps=scale.warmup_steps,
-            validate_every=max_steps // 4,
+            validate_every=max(1, max_steps // 2),
             save_every=max(1, max_steps // 20),
             keep_checkpoints=2,
             metric="bleu",
+            precision="bfloat16" if is_bfloat16 else "float32",
         ),
     )
 
@@ -156,48 +163,32 @@ def rule(scale: str) -> str:
         f"Scale {scale}: d_model, d_ff, d_k and d_v divided by {how.width}, {layers}, so every row keeps its ratio to "
         f"base; heads, dropout, label smoothing and equation (3) as published. {how.max_steps:,} updates (big three "
         f"times as many, as published) of {how.batch_tokens:,} tokens with a warm-up of {how.warmup_steps:,}; at most "
-        f"{how.vocab_size:,} pieces."
+        f"{how.vocab_size:,} pieces"
+        + ("; products in bfloat16 on a CPU that has instructions for them." if how.is_fast else ".")
     )
 
 
-def plan_part(found: Sequence[RowPlan], scale: str, seconds_per_operation: float) -> Part:
+def plan_of(found: Sequence[RowPlan], scale: str, speed: Speed) -> Part:
     """Return the plan: the shape of each model, its size and its cost."""
-    rows, hours = [], []
-    for plan in found:
-        model, train = plan.config.model, plan.config.train
-        hours.append(train.max_steps * operations(plan.config) * seconds_per_operation / 3600)
-        rows.append(
-            (
-                plan.name,
-                str(model.encoder_layers),
-                str(model.d_model),
-                str(model.d_ff),
-                str(model.h),
-                f"{model.key_size}/{model.value_size}",
-                f"{model.dropout:g}/{train.label_smoothing:g}",
-                f"{train.max_steps:,}",
-                f"{_parameters(plan.config) / 1e6:.1f}",
-                shown_hours(hours[-1]),
-            )
-        )
-    columns = ("row", "N", "d_model", "d_ff", "h", "d_k/d_v", "drop/ls", "steps", "M", "hours")
-    notes = (
+    planned = [Planned(row, Vocabulary(row.config.text.vocab_size), operations(row.config)) for row in found]
+    settings: dict[str, Callable[[RowPlan], str]] = {
+        "N": lambda row: str(row.config.model.encoder_layers),
+        "d_model": lambda row: str(row.config.model.d_model),
+        "d_ff": lambda row: str(row.config.model.d_ff),
+        "h": lambda row: str(row.config.model.h),
+        "d_k/d_v": lambda row: f"{row.config.model.key_size}/{row.config.model.value_size}",
+        "drop/ls": lambda row: f"{row.config.model.dropout:g}/{row.config.train.label_smoothing:g}",
+    }
+    return plan_part(
+        "table3-plan",
+        "Table 3: the plan",
+        planned,
+        settings,
+        [speed] * len(planned),
         rule(scale),
-        f"All rows: about {shown_hours(sum(hours))} hours on this machine, from operations counted for sentences of 25 "
-        "pieces and the speed of a few updates just now; validation comes on top.",
+        "sentences of 25 pieces",
+        "validation comes on top",
     )
-    values = {"rows": [dict(zip(columns, row, strict=True)) for row in rows], "hours": sum(hours)}
-    return Part("table3-plan", "Table 3: the plan", (Table(columns, tuple(rows)),), notes, values=values)
-
-
-def shown_hours(hours: float) -> str:
-    """Write a number of hours with two significant digits at least."""
-    return f"{hours:,.0f}" if hours >= 10 else f"{hours:.2f}"
-
-
-def _parameters(config: Config) -> int:
-    vocabulary = Vocabulary(config.text.vocab_size)
-    return model_class(config.model).count_parameters(config.model, vocabulary)
 
 
 @dataclass(frozen=True)

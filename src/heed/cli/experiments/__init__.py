@@ -154,8 +154,10 @@ def watching() -> "Iterator[Callable[[RowProgress], None]]":
         shown_at, shown_row = now, progress.number
         line = (
             f"row {progress.number}/{progress.n_rows} {progress.name:<12} step {progress.step:,}/"
-            f"{progress.max_steps:,}  loss {progress.loss:.2f}  {duration(progress.seconds_left)} left for all"
+            f"{progress.max_steps:,}  loss {progress.loss:.2f}"
         )
+        if progress.seconds_left is not None:
+            line += f"  {duration(progress.seconds_left)} left for all"
         print(
             f"\r{line[:79]:<79}" if is_terminal else line, end="" if is_terminal else "\n", file=sys.stderr, flush=True
         )

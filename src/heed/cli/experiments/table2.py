@@ -54,7 +54,7 @@ def configure(parser: Parser) -> None:
         "--steps",
         type=int,
         metavar="N",
-        help="updates of the transformer, the budget of all\n(default: 4,000; small: 20,000)",
+        help="updates of the transformer, the budget of all\n(default: 1,500; small: 20,000)",
     )
     rows.add_argument(
         "--tune", action="store_true", help="first choose each row's learning rate and dropout on\nvalidation text"
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     from heed.errors import ConfigError
     from heed.paper import table2 as table
     from heed.paper.report import lines, to_json
-    from heed.paper.speed import seconds_per_operation
+    from heed.paper.speed import measured_speed
     from heed.wording import did_you_mean
 
     if args.scale not in table.SCALES:
@@ -81,8 +81,11 @@ def run(args: argparse.Namespace) -> int:
     steps = args.steps or table.SCALES[args.scale].steps
     if args.dry_run:
         from heed.config import DataConfig
+        from heed.vocabulary import Vocabulary
 
-        speeds = {row: seconds_per_operation(table.row_config(row, args.scale, steps, DataConfig())) for row in rows}
+        configs = {row: table.row_config(row, args.scale, steps, DataConfig()) for row in rows}
+        vocabulary = Vocabulary(table.SCALES[args.scale].vocab_size)
+        speeds = {row: measured_speed(config, vocabulary) for row, config in configs.items()}
         plan = table.plan_part(rows, args.scale, steps, speeds)
         print(to_json(plan) if args.json else "\n".join(lines(plan)))
         return 0

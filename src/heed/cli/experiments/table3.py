@@ -56,9 +56,11 @@ def run(args: argparse.Namespace) -> int:
     from heed.config import DataConfig, table3
     from heed.errors import ConfigError
     from heed.paper import table3 as table
+    from heed.paper.plan import shown_hours
     from heed.paper.report import lines, to_json
     from heed.paper.scores import paper_bleu
-    from heed.paper.speed import seconds_per_operation
+    from heed.paper.speed import measured_speed
+    from heed.vocabulary import Vocabulary
 
     scale = table.scale_named(args.scale)
     if args.seeds < 1:
@@ -67,10 +69,10 @@ def run(args: argparse.Namespace) -> int:
     base = table.scaled(table3("base"), scale)
     if args.dry_run or (args.scale == "paper" and not args.yes):
         planned = table.plans(rows, args.scale, args.seeds, DataConfig())
-        plan = table.plan_part(planned, args.scale, seconds_per_operation(base))
+        plan = table.plan_of(planned, args.scale, measured_speed(base, Vocabulary(base.text.vocab_size)))
         print(to_json(plan) if args.json else "\n".join(lines(plan)))
         if not args.dry_run:
-            hours = table.shown_hours(plan.values["hours"])
+            hours = shown_hours(plan.values["hours"])
             raise ConfigError(f"this would train for about {hours} hours on this machine; to start, add --yes")
         return 0
     texts = texts_given(args)

@@ -16,6 +16,7 @@ from heed.demo.grammar import part_of, sentences
 from heed.inside.observe import NOTHING_OFF, Around, Observed, Switches, heads_gated
 from heed.model.build import build_model
 from heed.model.transformer import Transformer, as_transformer
+from heed.training.batch_loss import BatchLoss
 from heed.training.loss import label_smoothed_loss
 from heed.vocabulary import Vocabulary
 
@@ -81,13 +82,13 @@ def train(
     seed: int = 1,
     switches: Switches = NOTHING_OFF,
     text: Language | None = None,
-    penalty: Callable[[list[Tensor]], Tensor] | None = None,
+    head_diversity: float = 0.0,
     prepare: Callable[[Transformer], None] = lambda model: None,
 ) -> Trained:
     """Train a model, and translate the held-out sentences.
 
-    `switches` are off in training and in translation. `penalty` is added to the loss, and is given each attention's
-    context_BHLC. `prepare` changes the model first, such as by hooks.
+    `switches` are off in training and in translation. `head_diversity` is that of TrainConfig. `prepare` changes the
+    model first, such as by hooks.
     """
     torch.manual_seed(seed)
     text = text or language()
@@ -100,12 +101,16 @@ def train(
     for step in range(steps):
         begin = draw.randrange(max(1, len(pairs) - _BATCH))
         batch = _batch(pairs[begin : begin + _BATCH], vocabulary)
-        contexts: list[Tensor] = []
-        loss = batch_loss(model, batch, plain if penalty is None else _keeping(plain, contexts))
+        if head_diversity:
+            of_batch = BatchLoss(model, 0.0, head_diversity=head_diversity)
+            sums = of_batch(batch.src_BS, batch.tgt_in_BT, batch.tgt_out_BT)
+            penalised, loss = (one / batch.n_tokens for one in sums)
+        else:
+            penalised = loss = batch_loss(model, batch, plain)
         losses.append(loss.item())
         optimizer.param_groups[0]["lr"] = rate * min(1, (step + 1) / _WARMUP_STEPS, 2 * (1 - step / steps))
         optimizer.zero_grad()
-        (loss if penalty is None else loss + penalty(contexts)).backward()  # type: ignore[no-untyped-call]
+        penalised.backward()
         optimizer.step()
     model.eval()
     with torch.inference_mode():
@@ -132,14 +137,6 @@ def first_batch() -> Batch:
 def _batch(pairs: Pairs, vocabulary: Vocabulary) -> Batch:
     sources, targets = zip(*pairs, strict=True)
     return batch_of_ids(sources, targets, vocabulary)
-
-
-def _keeping(around: Around, contexts: list[Tensor]) -> Around:
-    def keep(*attended: object) -> Tensor:
-        contexts.append(around(*attended))  # type: ignore[arg-type]
-        return contexts[-1]
-
-    return keep
 
 
 def _translate(model: Transformer, batch: Batch, around: Around) -> list[list[int]]:
