@@ -79,7 +79,7 @@ def document(inspection: Look, limit: int = LIMIT_BYTES, walk: bool = True) -> D
             packing.add_bytes(f"attention.{kind}", weights)
         else:
             packing.add(f"attention.{kind}", weights, precision)
-        if isinstance(inspection, Inspection):
+        if isinstance(inspection, Inspection) and kind in inspection.heads_off.change:
             packing.add(f"heads_off.change.{kind}", inspection.heads_off.change[kind], "float32")
             packing.add(f"heads_off.first_choice.{kind}", inspection.heads_off.first_choice[kind], "int32")
         if inspection.roles is not None:

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from heed.data.batch import batch_of_ids
 from heed.engines.pytorch import MAX_ONE_CORE_D_MODEL, PyTorchEngine
 from heed.errors import DecodeError
 from heed.inside.beam import BeamTree, beam_tree, drawn_path
@@ -56,7 +57,8 @@ class Look:
     """What a model computed for one sentence and its translation: one search and one forward pass.
 
     Attention weights are those of the formula (`model/attention.py`); a fused kernel's differ in the last bits. A model
-    that is not a Transformer has neither heads nor layers to look into: its search and its logits are there.
+    that is not a Transformer has neither heads nor layers to look into: its search and its logits are there, and what
+    its decoder reads of the source, if it attends to it.
     """
 
     model: SequenceModel = field(repr=False)  # without the layers and positions that are switched off
@@ -75,6 +77,11 @@ class Look:
     top_ids: NDArray[np.int64] = field(repr=False)  # T × TOP_WORDS: the most probable next tokens
     piece: Callable[[int], str] = field(repr=False)  # of an id
     blank: tuple[int, ...] = field(repr=False)  # ids that take the place of a word left out; a translator has none
+
+    @property
+    def n_heads(self) -> int:
+        """How many heads an attention has; one that is not divided into heads counts as one."""
+        return next((one.shape[1] for one in self.attention.values()), self.model.config.h)
 
     @property
     def log_partition(self) -> NDArray[np.float64]:
@@ -105,6 +112,7 @@ class Look:
             "model": {
                 **asdict(config),
                 "name": self.name,
+                "h": self.n_heads,
                 "d_k": config.key_size,
                 "d_v": config.value_size,
                 "vocabulary": self.model.vocabulary.size,
@@ -220,7 +228,7 @@ def inspect_text(
         alpha=engine.decode.alpha if alpha is None else alpha,
     )
     seen = look(engine, text, options, name=name)
-    pairs = pairs_that_fit(engine, sample) if seen.attention else []
+    pairs = pairs_that_fit(engine, sample) if has_heads(seen.model) else []
     tell = _Counter(progress, n_forward_passes(seen) + len(pairs))
     if pairs:
         seen = replace(seen, roles=roles_of(engine, pairs, sample_name, tell))
@@ -275,7 +283,9 @@ def look(
         walk = record(model, source, target, switches)
         attention, layers = attention_of(walk, n_layers_of(model)), lens(model, walk, sides[1].ids, switches)
     else:
-        walk, attention, layers = {"logits": logits_of(model, [source], target)[0].cpu().numpy()}, {}, None
+        walk, layers = {"logits": logits_of(model, [source], target)[0].cpu().numpy()}, None
+        cross = cross_attention(model, source, target)
+        attention = {} if cross is None else {"cross": cross}
     if translation.trace is None:
         beam = drawn_path(translation.pieces, translation.log_probabilities, translation.finished, options.alpha)
     else:
@@ -316,7 +326,8 @@ def measured(seen: Look, tell: Callable[[int], None] = lambda n: None) -> Inspec
 
 def n_forward_passes(seen: Look) -> int:
     """Return how many forward passes `measured` tells of."""
-    return sum(map(len, seen.attention.values())) * seen.model.config.h + len(seen.source.words) - 1
+    n_heads = sum(map(len, seen.attention.values())) * seen.n_heads if has_heads(seen.model) else 0
+    return n_heads + len(seen.source.words) - 1
 
 
 def roles_of(
@@ -362,10 +373,16 @@ def has_heads(model: SequenceModel | type[SequenceModel]) -> bool:
 
 
 def cross_attention(model: SequenceModel, source: Sequence[int], target: Sequence[int]) -> NDArray[np.float32] | None:
-    """Return the encoder-decoder attention of a model that is made to write a translation; None: it has none."""
-    if not isinstance(model, Transformer):
+    """Return the attention to the source, layers × heads × T × S, of a model that is made to write a translation; None:
+    it has none."""
+    if isinstance(model, Transformer):
+        return attention_of(record(model, source, target), n_layers_of(model))["cross"]
+    if not model.has_cross_attention:
         return None
-    return attention_of(record(model, source, target), n_layers_of(model))["cross"]
+    batch = batch_of_ids([source], [target], model.vocabulary).to(model.device)
+    with torch.inference_mode():
+        weights: NDArray[np.float32] = torch.cat(model.cross_attention(batch.src_BS, batch.tgt_in_BT)).cpu().numpy()
+    return weights
 
 
 def one_core_if_small(model: SequenceModel) -> None:
@@ -400,6 +417,6 @@ def one_transformer(engine: PyTorchEngine) -> Transformer:
     if not isinstance(model, Transformer):
         raise DecodeError(
             f'a model of model.kind = "{model.config.kind}" has no attention heads; what can be shown of it are its '
-            "search, its next words and what each source word is worth: heed inspect"
+            "attention to the source, its search, its next words and what each source word is worth: heed inspect"
         )
     return model

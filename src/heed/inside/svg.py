@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from heed.decode.penalty import length_penalty
 from heed.errors import ConfigError
-from heed.inside.inspection import Inspection
+from heed.inside.inspection import Inspection, has_heads
 from heed.inside.observe import KINDS, Kind
 from heed.inside.words import by_words
 
@@ -26,6 +26,7 @@ _STYLE = (
 _COLUMN, _WORD_LENGTH, _GAP, _LEAST_WEIGHT = 24, 96, 190, 0.02
 _CELL_HEIGHT = 22
 _OF_ANY_MODEL = ("beam", "occlusion")
+_OF_ATTENTION = ("attention", "heatmap", "grid")  # of a decoder to its source
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,15 @@ def draw(inspection: Inspection, view: str, choice: Choice) -> str:
     Raises:
         ConfigError: a layer, head or word that is not there, or a view that the model does not have.
     """
-    if not inspection.attention and view not in _OF_ANY_MODEL:
+    kind = inspection.model.config.kind
+    views = (*_OF_ATTENTION, *_OF_ANY_MODEL) if inspection.attention else _OF_ANY_MODEL
+    if not has_heads(inspection.model) and view not in views:
         raise ConfigError(
-            f'--svg {view}: a model of model.kind = "{inspection.model.config.kind}" has no attention heads; '
-            f"its views are {' and '.join(_OF_ANY_MODEL)}"
+            f'--svg {view}: a model of model.kind = "{kind}" has no attention heads; '
+            f"its views are {', '.join(views[:-1])} and {views[-1]}"
         )
+    if choice.kind and view in _OF_ATTENTION and choice.kind not in inspection.attention:
+        raise ConfigError(f'--kind {choice.kind}: a model of model.kind = "{kind}" attends to its source only: cross')
     return _VIEWS[view](inspection, choice)
 
 
@@ -163,7 +168,7 @@ def _heatmap(inspection: Inspection, choice: Choice) -> str:
 def _grid(inspection: Inspection, choice: Choice) -> str:
     """All heads of all layers, small."""
     drawings = []
-    for kind in KINDS if choice.kind is None else (choice.kind,):
+    for kind in inspection.attention if choice.kind is None else (choice.kind,):
         weights = inspection.attention[kind]
         n_layers, h = weights.shape[:2]
         title = f"{_KIND_NAMES[kind]}: layers down, heads across"
@@ -348,7 +353,7 @@ def _layer(inspection: Inspection, kind: Kind, given: int | None, like_the_paper
 
 
 def _heads(inspection: Inspection, given: Sequence[int] | None) -> list[int]:
-    h = inspection.model.config.h
+    h = inspection.n_heads
     if not given:
         return list(range(h))
     for head in given:

@@ -16,6 +16,7 @@ export function absent(it, view) {
   return about(
     "",
     `A model of model.kind = "${it.model.kind}" ${REASONS[view]} `,
+    it.kinds.length ? "Attention shows what its decoder reads of the source. " : "",
     "Beam shows its search and its next words, Occlusion what each source word is worth to it: both look at the model from outside, so any model has them.",
   );
 }

@@ -93,9 +93,9 @@ function header(it) {
 }
 
 // The size of a model in words.
-export function shapeOf({ model, kinds, isTransformer }) {
+export function shapeOf({ model, isTransformer }) {
   const layers = `${model.encoder_layers} + ${model.decoder_layers} layers`;
-  const heads = kinds.length ? `, ${model.h} heads` : "";
+  const heads = isTransformer ? `, ${model.h} heads` : "";
   const size = `, d_model ${model.d_model}`;
   return isTransformer
     ? `${layers}${heads}${size}, d_ff ${model.d_ff}, d_k ${model.d_k}, ${model.norm}-norm`
