@@ -29,10 +29,13 @@ SIDES = {
 }
 
 
-def measure(command: list[str]) -> dict[str, float]:
-    """Run a command, and return the seconds to its first output and to its end, and its peak memory in MB."""
+def measure(command: list[str], environment: dict[str, str] | None = None) -> dict[str, float]:
+    """Run a command, and return the seconds to its first output and to its end, and its peak memory in MB.
+
+    The memory includes that of this process when it started the command, so this process must stay small.
+    """
     begin = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
     assert process.stdout is not None
     first = process.stdout.read(1)
     first_word = time.perf_counter() - begin

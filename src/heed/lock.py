@@ -9,7 +9,6 @@ Windows has no `flock`: there, nothing is ever locked.
 
 import json
 import os
-import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -48,7 +47,7 @@ class FolderLock:
             _lock(descriptor, folder)
             holder = {
                 "pid": os.getpid(),
-                "host": socket.gethostname(),
+                "host": os.uname().nodename,
                 "since": datetime.now().astimezone().isoformat(timespec="seconds"),
             }
             os.ftruncate(descriptor, 0)

@@ -31,7 +31,6 @@ from heed.checkpoint import (
     verify_checkpoint,
     write_checkpoint,
 )
-from heed.confidence.calibration import Calibration
 from heed.config import Config
 from heed.durable import (
     MANIFEST,
@@ -53,11 +52,12 @@ from heed.text.tokenizer import Tokenizer
 if TYPE_CHECKING:  # a run folder can be opened without torch
     from torch import Tensor
 
+    from heed.confidence.calibration import Calibration
     from heed.model.interface import SequenceModel
 
 # Settings that may change when a run resumes. The paths in [data] may change too, but not the text, which has
 # checksums, and not the weights of corpora.
-MAY_CHANGE = {"train.max_steps", "train.patience"}
+MAY_CHANGE = {"train.max_steps", "train.patience", "train.cooldown_steps"}
 
 # Model settings that manifests of older versions do not have.
 _ABSENT_IN_OLD_RUNS = {
@@ -270,20 +270,22 @@ class RunFolder:
             raise CheckpointError(f'{self.path}: no checkpoint "{which}"; {names}')
         return path
 
-    def set_calibration(self, calibration: Calibration, which: str, info: dict[str, Any]) -> Path:
+    def set_calibration(self, calibration: "Calibration", which: str, info: dict[str, Any]) -> Path:
         """Write confidence.json, which belongs to the weights of one checkpoint, and return its path."""
         path, checkpoint = self.path / CONFIDENCE, self.checkpoint_path(which)
         weights = {"checkpoint": checkpoint.name, "weights": _weights_id(checkpoint)}
         write_json(path, {**calibration.to_dict(), **weights, **info})
         return path
 
-    def calibration(self, which: str = "best") -> Calibration:
+    def calibration(self, which: str = "best") -> "Calibration":
         """Return the content of confidence.json.
 
         Raises:
             CheckpointError: there is none, or it was fitted for other weights.
             DamageError: the file is damaged.
         """
+        from heed.confidence.calibration import Calibration
+
         path, checkpoint = self.path / CONFIDENCE, self.checkpoint_path(which)
         named = f" --checkpoint {which}" if which != "best" else ""
         advice = f"heed confidence --model {self.path}{named} --source HELD_OUT --reference ITS_TRANSLATION"

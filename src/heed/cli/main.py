@@ -4,66 +4,44 @@
 """
 
 import argparse
+import importlib
 import io
 import os
 import sys
 import textwrap
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from types import ModuleType
 
 import heed
-from heed.cli import (
-    align,
-    bench,
-    check_resume,
-    confidence,
-    data,
-    demo,
-    distil,
-    doctor,
-    evaluate,
-    export,
-    inspect,
-    lab,
-    models,
-    paper,
-    parse,
-    plot,
-    prepare,
-    runs,
-    score,
-    split,
-    terminal,
-    train,
-    translate,
-)
+from heed.cli import terminal
 from heed.cli.usage import Parser
 from heed.errors import ConfigError, HeedError, printable
 
-COMMANDS = {
-    "demo": demo,
-    "data": data,
-    "doctor": doctor,
-    "split": split,
-    "prepare": prepare,
-    "train": train,
-    "translate": translate,
-    "models": models,
-    "parse": parse,
-    "distil": distil,
-    "evaluate": evaluate,
-    "score": score,
-    "confidence": confidence,
-    "inspect": inspect,
-    "align": align,
-    "lab": lab,
-    "export": export,
-    "runs": runs,
-    "plot": plot,
-    "bench": bench,
-    "paper": paper,
-    "check-resume": check_resume,
-}
+COMMANDS = (
+    "demo",
+    "data",
+    "doctor",
+    "split",
+    "prepare",
+    "train",
+    "translate",
+    "models",
+    "parse",
+    "distil",
+    "evaluate",
+    "score",
+    "confidence",
+    "inspect",
+    "align",
+    "lab",
+    "export",
+    "runs",
+    "plot",
+    "bench",
+    "paper",
+    "check-resume",
+)
 
 # The sections of `heed --help`.
 GROUPS = {
@@ -79,11 +57,21 @@ GROUPS = {
 _ERROR_REPORT_SECONDS = 2.0
 
 
-def build_parser() -> Parser:
+def module_of(command: str) -> ModuleType:
+    """Import the file of a command."""
+    return importlib.import_module(f"heed.cli.{command.replace('-', '_')}")
+
+
+def build_parser(commands: Iterable[str] = COMMANDS) -> Parser:
+    """Return a parser that knows these commands; only with all of them does its help list them.
+
+    To import all of them takes longer than to translate a sentence.
+    """
+    listed = "\n\n" + _list_of_commands() if commands is COMMANDS else ""
     parser = Parser(
         prog="heed",
         usage="heed COMMAND ...",
-        description="Two line-aligned text files in, a translator out.\n\n" + _list_of_commands(),
+        description=f"Two line-aligned text files in, a translator out.{listed}",
         epilog="examples:\n"
         "  echo 'The cat chased its tail.' | heed translate\n"
         "  heed demo\n"
@@ -91,10 +79,10 @@ def build_parser() -> Parser:
         "  heed translate --model runs/x < in.txt > out.txt\n\n"
         "heed COMMAND --help shows a command's options and examples\n",
     )
-    commands = parser.add_subparsers(prog="heed", dest="command", required=True, help=argparse.SUPPRESS)
-    for name, module in COMMANDS.items():
-        command = commands.add_parser(name)
-        module.configure(command)
+    parsers = parser.add_subparsers(prog="heed", dest="command", required=True, help=argparse.SUPPRESS)
+    for name in commands:
+        command = parsers.add_parser(name)
+        module_of(name).configure(command)
         command.add_other_options()
     other = parser.add_other_options()
     other.add_argument("--version", action="version", version=f"heed {heed.__version__}", help="print the version")
@@ -108,7 +96,7 @@ def _list_of_commands() -> str:
     for group, names in groups.items():
         lines.append(f"{group}:")
         for name in names:
-            text = textwrap.wrap(COMMANDS[name].HELP, 79 - 16)
+            text = textwrap.wrap(module_of(name).HELP, 79 - 16)
             lines += [f"  {name:<14}{text[0]}", *(" " * 16 + line for line in text[1:])]
         lines.append("")
     return "\n".join(lines).rstrip()
@@ -122,12 +110,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        parser = build_parser()
+        parser = build_parser(words[:1] if words and words[0] in COMMANDS else COMMANDS)
         if not words:
             parser.print_help(sys.stderr)
             return 2
         args = parser.parse_args([*words[1:], "--help"] if words[0] == "help" else words)
-        code = int(COMMANDS[args.command].run(args))
+        code = int(module_of(args.command).run(args))
         sys.stdout.flush()  # here, so that the handler below sees a closed pipe
         return code
     except (HeedError, OSError, KeyboardInterrupt) as error:

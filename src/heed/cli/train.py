@@ -92,9 +92,10 @@ def _train(args: argparse.Namespace) -> int:
         changes = parse_overrides(args.set)
         longer = changes.pop("train", {})
         others = (*_text(args), args.config, args.preset, args.out, args.settings)
-        if any(others) or changes or longer.keys() - {"max_steps", "patience"}:
+        if any(others) or changes or longer.keys() - {"max_steps", "patience", "cooldown_steps"}:
             raise ConfigError(
-                "--resume keeps the run's own settings; --set can change only train.max_steps and train.patience"
+                "--resume keeps the run's own settings; --set can change only train.max_steps, train.patience and "
+                "train.cooldown_steps"
             )
         import_torch()
         from heed.training.loop import resume
