@@ -255,6 +255,8 @@ def test_all_faults_are_reported_at_once() -> None:
         ({"model": {"dropout": 1.0}}, ["model.dropout = 1.0: must be at most 0.99"]),
         ({"model": {"dropout": float("nan")}}, ["model.dropout = nan: must be finite"]),
         ({"train": {"label_smoothing": -0.1}}, ["train.label_smoothing = -0.1"]),
+        ({"train": {"head_diversity": -1.0}}, ["train.head_diversity = -1.0: must be at least 0"]),
+        ({"train": {"head_diversity": 0.3}, "model": {"h": 1}}, ["head_diversity = 0.3 compares two", "model.h = 1"]),
         ({"train": {"adam_beta2": 1.0}}, ["train.adam_beta2 = 1.0"]),
         ({"train": {"adam_epsilon": 0.0}}, ["train.adam_epsilon = 0.0: must be at least 1e-30"]),
         ({"train": {"learning_rate_factor": -1.0}}, ["train.learning_rate_factor = -1.0: must be at least 1e-12"]),

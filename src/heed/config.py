@@ -115,6 +115,7 @@ class TrainConfig:
     lanes: int = 0  # threads that share a micro-batch, each with its share of the cores; 0: one per core, if worth it
     warmup_steps: int = 4_000  # steps with a rising learning rate, equation (3)
     learning_rate_factor: float = 1.0  # multiplies equation (3)
+    cooldown_steps: int = 0  # last steps, in which the learning rate falls to 0 in a line; 0: none, as in the paper
     adam_beta1: float = 0.9  # decay of Adam's average of gradients (section 5.3)
     adam_beta2: float = 0.98  # decay of Adam's average of squared gradients
     adam_epsilon: float = 1e-9  # added to Adam's denominator
@@ -122,6 +123,7 @@ class TrainConfig:
     label_smoothing: float = 0.1  # epsilon_ls
     consistency: float = 0.0  # weight of a penalty for predicting two views of a pair differently; 3 is common
     cutoff: float = 0.0  # share of tokens hidden in the second view; 0: the views differ by dropout alone (R-Drop)
+    head_diversity: float = 0.0  # weight of a penalty on attention heads of a layer whose outputs are alike
     noise: float = 0.0  # share of pairs with typing noise, drawn anew each epoch: typos, capitals, no final stop, ...
     init_from: str = ""  # a run folder whose weights and vocabulary to start from (fine-tuning); same model shape
     seed: int = 1  # for initialisation, batches and dropout
@@ -146,7 +148,7 @@ class DecodeConfig:
     beam: int = 4  # hypotheses kept; 1: greedy
     alpha: float = 0.6  # length penalty
     extra_length: int = 50  # a translation has at most as many tokens as its input, plus this many
-    batch_tokens: int = 4_096  # source tokens translated together, padding included
+    batch_tokens: int = 4_096  # source tokens translated together, padding included; native counts at least 32 per text
     copy: bool = True  # translate again, and force them, where addresses, tags, emoji, numbers, ... were lost
     sentences: bool = False  # translate each sentence of a line by itself; for models that learnt from single sentences
 
@@ -198,6 +200,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "train.lanes": (0, 256),
     "train.warmup_steps": (1, _MANY),
     "train.learning_rate_factor": (1e-12, 1e38),
+    "train.cooldown_steps": (0, _MANY),
     "train.adam_beta1": (0, 0.999999),
     "train.adam_beta2": (0, 0.999999),
     "train.adam_epsilon": (1e-30, 1),  # less would underflow to 0 in float32, and 0 / 0 is NaN
@@ -205,6 +208,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "train.label_smoothing": (0, 0.99),
     "train.consistency": (0, 100),
     "train.cutoff": (0, 0.9),
+    "train.head_diversity": (0, 100),
     "train.noise": (0, 1),
     "text.bpe_dropout": (0, 0.9),
     "train.seed": (0, 2**63 - 1),

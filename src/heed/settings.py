@@ -223,6 +223,9 @@ def _contradictions(config: Config) -> list[str]:
         faults.append(
             f"model.d_model = {model.d_model} is not a multiple of model.h = {model.h}; change one, or set d_k and d_v"
         )
+    if train.head_diversity and not (has_heads and model.h > 1):
+        which = f"model.h = {model.h}" if has_heads else f'model.kind = "{model.kind}" has no attention heads'
+        faults.append(f"train.head_diversity = {train.head_diversity} compares two heads, but {which}; set it to 0")
     if has_sinusoids and model.d_model % 2:
         faults.append(f"model.d_model = {model.d_model}: sinusoidal positions need an even width")
     faults += [

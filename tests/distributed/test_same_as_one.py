@@ -82,12 +82,13 @@ def test_two_processes_equal_one_for_other_kinds_of_models(whole: Whole, baselin
 
 TECHNIQUES = [
     *("--set", "text.bpe_dropout=0.2", "--set", "train.noise=0.5"),
-    *("--set", "train.consistency=3", "--set", "train.cutoff=0.1"),
+    *("--set", "train.consistency=3", "--set", "train.cutoff=0.1", "--set", "train.head_diversity=0.5"),
 ]
 
 
-def test_many_processes_equal_one_with_other_pieces_noise_and_two_views(whole: Whole) -> None:
-    one, two = (whole(n, *TECHNIQUES, exact=True) for n in (1, 2))
+@pytest.mark.parametrize("kind", [[], SHARDED], ids=["ddp", "sharded"])
+def test_many_processes_equal_one_with_other_pieces_noise_and_penalties(whole: Whole, kind: list[str]) -> None:
+    one, two = whole(1, *TECHNIQUES, exact=True), whole(2, *TECHNIQUES, *kind, exact=True)
     for step in (2, 4, 6):
         assert_close(two, one, step)
 

@@ -184,6 +184,17 @@ def test_a_run_made_longer_equals_a_long_run(corpus, tmp_path):
     assert RunFolder.open(tmp_path / "short").config.train.max_steps == 12
 
 
+def test_a_run_made_longer_with_a_cooldown_equals_a_long_run_with_it(corpus, tmp_path):
+    train(small_run(corpus, cooldown_steps=4), tmp_path / "long")
+    train(small_run(corpus, max_steps=7), tmp_path / "short")
+    resume(tmp_path / "short", max_steps=12, cooldown_steps=4)
+    assert_same(last_weights(tmp_path / "short"), last_weights(tmp_path / "long"))
+
+    train(small_run(corpus), tmp_path / "hot")
+    with pytest.raises(AssertionError):
+        assert_same(last_weights(tmp_path / "hot"), last_weights(tmp_path / "long"))
+
+
 def test_the_same_seed_is_the_same_run_and_another_is_not(corpus, tmp_path):
     for name, seed in (("one", 1), ("again", 1), ("other", 2)):
         train(small_run(corpus, max_steps=3, seed=seed), tmp_path / name)

@@ -212,6 +212,12 @@ def test_presets_have_the_size_of_tiny(given: str) -> None:
         ("gnmt-tiny", {"model": {"kernel_width": 5}}, "model.kernel_width = 5: a recurrent model has no"),
         ("gnmt-tiny", {"model": {"attention_window": 9}}, "model.attention_window = 9: a recurrent model has no"),
         ("gnmt-tiny", {"model": {"d_model": 127}}, "model.d_model = 127: the first layer .* an even number"),
+        (
+            "gnmt-tiny",
+            {"train": {"head_diversity": 1.0}},
+            'model.kind = "recurrent" has no attention heads; set it to 0',
+        ),
+        ("convs2s-tiny", {"train": {"head_diversity": 1.0}}, 'model.kind = "convolutional" has no attention heads'),
         ("gnmt-tiny", {"train": {"compile": True}}, "train.compile: torch.compile does not compile recurrent"),
         ("gnmt-tiny", {"train": {"precision": "bfloat16"}}, 'train.precision = "bfloat16": the cells of a recurrent'),
         ("convs2s-tiny", {"model": {"cell": "gru"}}, "model.cell = 'gru': a convolutional model has no"),

@@ -60,7 +60,7 @@ def test_what_on_step_raises_ends_the_training_which_can_go_on(config: heed.Conf
     assert seen == [3, 4]
 
 
-TECHNIQUES = {"consistency": 3.0, "cutoff": 0.1, "noise": 0.5}
+TECHNIQUES = {"consistency": 3.0, "cutoff": 0.1, "head_diversity": 0.5, "noise": 0.5}
 
 
 @pytest.mark.parametrize("lanes", [1, 2])

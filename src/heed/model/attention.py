@@ -43,6 +43,19 @@ def explicit(may_attend_B1LM: Tensor | None, captured: list[Tensor]) -> Attend:
     return attend
 
 
+def keeping(attend: Attend, keep: Callable[[Tensor], None] | None) -> Attend:
+    """Return attention that also hands its output, context_BHLC, to `keep`."""
+    if keep is None:
+        return attend
+
+    def attend_and_keep(q_BHLK: Tensor, k_BHMK: Tensor, v_BHMC: Tensor) -> Tensor:
+        context_BHLC = attend(q_BHLK, k_BHMK, v_BHMC)
+        keep(context_BHLC)
+        return context_BHLC
+
+    return attend_and_keep
+
+
 class MultiHeadAttention(nn.Module):
     """Section 3.2.2: h heads in parallel, each with its own projections. There are no biases, as in the formula.
 

@@ -4,7 +4,8 @@ Both have the same interface: ids, positions, how positions attend to each other
 So one encoder and one decoder serve both. `cache.py` has a third kind, for search.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Protocol
 
@@ -13,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from heed.kernels.varlen import SequenceLengths, varlen_attention
-from heed.model.attention import Attend, explicit, fused
+from heed.model.attention import Attend, explicit, fused, keeping
 from heed.model.dropout import Side, position_seeds, random_seeds
 from heed.model.masks import causal_mask, padding_mask
 from heed.model.neighbourhood import Neighbourhood
@@ -94,6 +95,13 @@ class Padded:
 
     ids: Tensor  # ids_BL
     pad: int
+    keep: Callable[[Tensor], None] | None = field(default=None, kw_only=True)  # is given each attention's context_BHLC
+
+    def keeping(self, contexts: list[Tensor] | None, real_BL: Tensor) -> "Padded":
+        """Return the sentences, such that `contexts` collects each attention's context_NHC of these positions."""
+        if contexts is None:
+            return self
+        return replace(self, keep=lambda context_BHLC: contexts.append(context_BHLC.transpose(1, 2)[real_BL]))
 
     @cached_property
     def position(self) -> Tensor:
@@ -116,8 +124,8 @@ class Padded:
         if captured is not None:
             return explicit(self.self_mask(causal, window), captured)
         if self._is_restricted(window):
-            return self._neighbourhood(causal, window).attend
-        return fused(self.self_mask(causal, window))
+            return keeping(self._neighbourhood(causal, window).attend, self.keep)
+        return keeping(fused(self.self_mask(causal, window)), self.keep)
 
     def self_mask(self, causal: bool, window: int) -> Tensor | None:
         """Return which positions may attend to which, may_attend_B1LL or one that broadcasts to it; None: all."""
@@ -144,7 +152,9 @@ class Padded:
         return {}  # the same in every layer
 
     def attend_to(self, encoded: Encoded, captured: list[Tensor] | None) -> Attend:
-        return fused(encoded.mask_B11S) if captured is None else explicit(encoded.mask_B11S, captured)
+        if captured is not None:
+            return explicit(encoded.mask_B11S, captured)
+        return keeping(fused(encoded.mask_B11S), self.keep)
 
     def encoded(self, keys_values: list[tuple[Tensor, Tensor]]) -> Encoded:
         """Return the encoder output for these sentences."""
@@ -163,12 +173,14 @@ class Packed:
     ids: Tensor  # ids_N
     position: Tensor  # position_N
     lengths_B: Tensor
+    keep: Callable[[Tensor], None] | None = None  # is given each attention's context_HNC
 
     @classmethod
-    def of(cls, ids_BL: Tensor, real_BL: Tensor) -> "Packed":
-        """Pack the real positions."""
+    def of(cls, ids_BL: Tensor, real_BL: Tensor, contexts: list[Tensor] | None = None) -> "Packed":
+        """Pack the real positions; `contexts` collects each attention's context_NHC."""
         position_BL = torch.arange(ids_BL.size(1), device=ids_BL.device).expand_as(ids_BL)
-        return cls(ids_BL[real_BL], position_BL[real_BL], real_BL.sum(1))
+        keep = None if contexts is None else lambda context_HNC: contexts.append(context_HNC.transpose(0, 1))
+        return cls(ids_BL[real_BL], position_BL[real_BL], real_BL.sum(1), keep)
 
     @cached_property
     def n_positions(self) -> int:
@@ -184,7 +196,7 @@ class Packed:
 
     def attend_self(self, layer: int, causal: bool, window: int, captured: list[Tensor] | None) -> Attend:
         if not 0 < window < self.n_positions:
-            return partial(varlen_attention, lengths=self._own_lengths[causal])
+            return keeping(partial(varlen_attention, lengths=self._own_lengths[causal]), self.keep)
         if (causal, window) not in self._neighbourhoods:
             offset_N = torch.arange(len(self.ids), device=self.ids.device) - self.position
             length_N = self.lengths_B.repeat_interleave(self.lengths_B)
@@ -194,7 +206,10 @@ class Packed:
                 else Neighbourhood.centred(self.position, length_N, window, offset_N)
             )
         neighbourhood = self._neighbourhoods[causal, window]
-        return lambda q_HNK, k_HNK, v_HNC: neighbourhood.attend(q_HNK[None], k_HNK[None], v_HNC[None]).squeeze(0)
+        return keeping(
+            lambda q_HNK, k_HNK, v_HNC: neighbourhood.attend(q_HNK[None], k_HNK[None], v_HNC[None]).squeeze(0),
+            self.keep,
+        )
 
     @cached_property
     def _neighbourhoods(self) -> dict[tuple[bool, int], Neighbourhood]:
@@ -202,7 +217,7 @@ class Packed:
 
     def attend_to(self, encoded: Encoded, captured: list[Tensor] | None) -> Attend:
         assert encoded.lengths_B is not None  # the source is packed, too
-        return partial(varlen_attention, lengths=SequenceLengths(self.lengths_B, encoded.lengths_B))
+        return keeping(partial(varlen_attention, lengths=SequenceLengths(self.lengths_B, encoded.lengths_B)), self.keep)
 
     def encoded(self, keys_values: list[tuple[Tensor, Tensor]]) -> Encoded:
         """Return the encoder output for these sentences."""

@@ -134,14 +134,24 @@ class Transformer(SequenceModel):
         self(src_BS, tgt_in_BT, captured)
         return captured.cross
 
-    def hidden(self, src_BS: Tensor, tgt_in_BT: Tensor, real_BT: Tensor, seed_B: Tensor | None = None) -> Tensor:
-        """Return hidden_ND of the real target positions; sentences are packed where the C kernel allows it."""
-        longest = max(src_BS.size(1), tgt_in_BT.size(1))
+    def hidden(
+        self,
+        src_BS: Tensor,
+        tgt_in_BT: Tensor,
+        real_BT: Tensor,
+        seed_B: Tensor | None = None,
+        contexts: list[Tensor] | None = None,
+    ) -> Tensor:
+        """Return hidden_ND of the real target positions; sentences are packed where the C kernel allows it.
+
+        `contexts` collects the outputs of each attention's heads, context_NHC of the real positions.
+        """
+        longest, real_BS = max(src_BS.size(1), tgt_in_BT.size(1)), src_BS.ne(self.vocabulary.pad)
         if varlen.supports(self.embedding.weight, longest) and not self._layers_are_compiled:
-            src, tgt = Packed.of(src_BS, src_BS.ne(self.vocabulary.pad)), Packed.of(tgt_in_BT, real_BT)
+            src, tgt = Packed.of(src_BS, real_BS, contexts), Packed.of(tgt_in_BT, real_BT, contexts)
             return self.decode(tgt, self.encode(src, seed_B=seed_B), seed_B=seed_B)
-        encoded = self.encode(self._padded(src_BS), seed_B=seed_B)
-        hidden_BTD = self.decode(self._padded(tgt_in_BT), encoded, seed_B=seed_B)
+        encoded = self.encode(self._padded(src_BS).keeping(contexts, real_BS), seed_B=seed_B)
+        hidden_BTD = self.decode(self._padded(tgt_in_BT).keeping(contexts, real_BT), encoded, seed_B=seed_B)
         return hidden_BTD[real_BT]
 
     def _padded(self, ids_BL: Tensor) -> Padded:

@@ -45,7 +45,8 @@ class Learner:
         torch.manual_seed(config.train.seed)
         self.model = build_model(config.model, vocabulary).to(workers.device)
         self._sharded = config.train.sharded and workers.size > 1
-        plain_loss = BatchLoss(self.model, train.label_smoothing, train.consistency, train.cutoff)
+        penalties = train.consistency, train.cutoff, train.head_diversity
+        plain_loss = BatchLoss(self.model, train.label_smoothing, *penalties)
         self._loss = self._spread(plain_loss)
         lanes = n_lanes(config, workers)
         self._replicas = ThreadReplicas(plain_loss, lanes) if lanes > 1 else None

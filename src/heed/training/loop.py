@@ -102,14 +102,16 @@ def resume(
     *,
     max_steps: int | None = None,
     patience: int | None = None,
+    cooldown_steps: int | None = None,
     on_step: OnStep | None = None,
     quiet: bool = False,
 ) -> Outcome:
-    """Resume a run from its newest intact checkpoint, with a higher `max_steps` or `patience` if given.
+    """Resume a run from its newest intact checkpoint, with other `max_steps`, `patience` or `cooldown_steps` if given.
 
     No other setting of a run can change. `on_step` and `quiet` are as in `train`.
     """
-    longer = {key: n for key, n in (("max_steps", max_steps), ("patience", patience)) if n is not None}
+    given = {"max_steps": max_steps, "patience": patience, "cooldown_steps": cooldown_steps}
+    longer = {key: n for key, n in given.items() if n is not None}
     with all_workers() as workers:
         with workers.failing_together():
             RunFolder.check(Path(out))

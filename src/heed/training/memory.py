@@ -9,6 +9,7 @@ import torch
 from heed.config import Config
 from heed.errors import ConfigError
 from heed.model.build import model_class
+from heed.training import head_diversity
 from heed.training.loss import LOGIT_ROWS
 from heed.training.precision import has_own_products
 from heed.training.workers import Workers
@@ -53,7 +54,9 @@ def predicted_peak(
     """
     logits = vocabulary.size * min(LOGIT_ROWS, _positions(config, processes))
     share = n_parameters // processes if config.train.sharded else n_parameters
-    kept = width * model_class(config.model).kept_floats(config.model, LONG_SENTENCE) * _positions(config, processes)
+    floats = model_class(config.model).kept_floats(config.model, LONG_SENTENCE)
+    floats += head_diversity.kept_floats(config.model) if config.train.head_diversity else 0
+    kept = width * floats * _positions(config, processes)
     views, logit_buffers = (2, 8) if config.train.consistency else (1, 3)
     to_come = _bytes_of_weights(config, share) - 4 * share  # the weights are already allocated
     activations = int(_ACTIVATION_FACTOR * views * kept)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from heed.data.batch import Batch
 from heed.training.learner import Learner
-from heed.training.schedule import learning_rate
+from heed.training.schedule import cooldown, learning_rate
 from heed.training.stop import Interrupted
 
 
@@ -52,6 +52,7 @@ def train_step(
     learner.scaler.unscale_(learner.optimizer)  # type: ignore[arg-type]
     norm = learner.gradient_norm()
     rate = learning_rate(step, learner.config.model.d_model, config.warmup_steps, config.learning_rate_factor)
+    rate *= cooldown(step, config.max_steps, config.cooldown_steps)
     # All processes see the same sums, so all make the same decision.
     finite = math.isfinite(smoothed) and math.isfinite(norm)
     if finite:
