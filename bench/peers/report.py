@@ -27,7 +27,7 @@ class Table:
     def text(self) -> str:
         """Return the table as Markdown."""
         lines = [f"# {self.title}", "", f"    {self.command}", ""]
-        lines += [f"{_machine()}. {' '.join(self.setting)}", ""]
+        lines += [f"{machine()}. {' '.join(self.setting)}", ""]
         lines += [f"| | {' | '.join(heading for heading, _ in self.columns.values())} |"]
         lines += [f"| --- |{' ---: |' * len(self.columns)}"]
         for row in self.rows:
@@ -44,7 +44,7 @@ class Table:
         written = [path.with_name(f"{path.name}.{ending}") for ending in ("md", "json", "png")]
         picture = f"\n![{self.title}]({written[2].name})\n"
         written[0].write_text(self.text() + picture, encoding="utf-8")
-        content = {"title": self.title, "command": self.command, "date": _date(), "machine": _machine()}
+        content = {"title": self.title, "command": self.command, "date": date(), "machine": machine()}
         content |= {"setting": self.setting, "rows": self.rows, "versions": self.versions, "failed": self.failed}
         written[1].write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         self._draw(written[2])
@@ -124,7 +124,7 @@ def training(preset: str, job: dict[str, Any], rounds: int, running: Running) ->
         "heed's batches. Memory: the peak of the process, including everything it loaded.",
     ]
     bars = {"tokens_per_second": "target tokens/s (more is better)", "memory": "peak memory, MB (less is better)"}
-    title = f"Training compared with other software, {preset}, {_date()}"
+    title = f"Training compared with other software, {preset}, {date()}"
     return Table(title, setting, rows, columns, bars, notes, _failures(running))
 
 
@@ -192,7 +192,7 @@ def translating(job: dict[str, Any], rounds: int, running: Running) -> Table:
             "limit, and here every sentence does."
         )
     bars = {"sentences_per_second": "sentences/s (more is better)", "beam": "one sentence, ms (less is better)"}
-    title = f"Translating compared with other software, {job['preset']}, {_date()}"
+    title = f"Translating compared with other software, {job['preset']}, {date()}"
     return Table(title, setting, rows, columns, bars, notes, _failures(running))
 
 
@@ -212,11 +212,11 @@ def _failures(running: Running) -> dict[str, str]:
     return {process.peer.name: last_lines(process) for process in running.processes if process.failure}
 
 
-def _date() -> str:
+def date() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%d")
 
 
-def _machine() -> str:
+def machine() -> str:
     info = Path("/proc/cpuinfo")
     models = [line for line in info.read_text().splitlines() if line.startswith("model name")] if info.exists() else []
     name = models[0].split(":")[1].strip() if models else platform.processor()

@@ -1,4 +1,7 @@
-"""Train with heed as `heed train` does."""
+"""Train with heed as `heed train` does; with "bfloat16" as second argument, in bfloat16."""
+
+import sys
+from dataclasses import replace
 
 import torch
 from batches import read_batches
@@ -17,7 +20,10 @@ turns = UpdateTurns(job["updates"])
 keep_freed_memory()
 torch.manual_seed(1)
 vocabulary = Vocabulary(job["vocabulary_size"])
-learner = Learner(config_from_dict(job["config"], "job"), vocabulary, Workers(0, 1, torch.device("cpu")))
+config = config_from_dict(job["config"], "job")
+if "bfloat16" in sys.argv[2:]:
+    config = replace(config, train=replace(config.train, precision="bfloat16"))
+learner = Learner(config, vocabulary, Workers(0, 1, torch.device("cpu")))
 learner.model.train()
 batches = [
     Batch(*tensors, int(tensors[2].ne(vocabulary.pad).sum()), torch.arange(len(tensors[0])), vocabulary.pad)

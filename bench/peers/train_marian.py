@@ -1,9 +1,14 @@
 """Train Hugging Face's MarianMT in a plain loop with fused AdamW.
 
-With "smoothed" as second argument, the loss has label smoothing; otherwise the model computes it from `labels`.
+With "smoothed" among the arguments, the loss has label smoothing; otherwise the model computes it from `labels`. With
+"bfloat16", products are in bfloat16, by autocast; with "without-amx", oneDNN does not use AMX for them.
 """
 
+import os
 import sys
+
+if "without-amx" in sys.argv[2:]:
+    os.environ["ONEDNN_MAX_CPU_ISA"] = "AVX512_CORE_BF16"  # read before the first product
 
 import torch
 import torch.nn.functional as F
@@ -47,10 +52,11 @@ while True:
         optimizer.zero_grad()
         labels = tgt_out.masked_fill(tgt_out.eq(PAD), -100)
         given = {"input_ids": src, "attention_mask": src.ne(PAD).long(), "decoder_input_ids": tgt_in}
-        if smoothing:
-            logits = model(**given).logits
-            loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), label_smoothing=smoothing)
-        else:
-            loss = model(**given, labels=labels).loss
+        with torch.autocast("cpu", torch.bfloat16, enabled="bfloat16" in sys.argv[2:]):
+            if smoothing:
+                logits = model(**given).logits
+                loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), label_smoothing=smoothing)
+            else:
+                loss = model(**given, labels=labels).loss
         loss.backward()
         optimizer.step()
