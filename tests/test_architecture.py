@@ -3,7 +3,7 @@
 errors | vocabulary | wording | bar | allocator | processor | threads < lock < durable | cache
        < config | kernels | options < settings < text | model | evaluate | demo < parsing
        < data | datasets | decode | translation < doctor | confidence < checkpoint < run < export | native < engines
-       < parser < inside < translator < follow | training | distil < serve | paper | bench | lab < cli
+       < parser | retranslate < inside < translator < follow | training | distil < serve | paper | bench | lab < cli
 """
 
 import ast
@@ -33,7 +33,7 @@ ORDER = [
     ["run"],
     ["export", "native"],
     ["engines"],
-    ["parser"],
+    ["parser", "retranslate"],
     ["inside"],
     ["translator"],
     ["follow", "training", "distil"],
