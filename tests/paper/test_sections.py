@@ -162,8 +162,9 @@ def test_too_few_short_sentences(texts: Texts, tmp_path: Path) -> None:
 def test_norms_differ_in_norm_and_rate_only() -> None:
     found = {plan.name: plan.config for plan in norm.plans("tiny", 2, DataConfig())}
     assert len(found) == 2 * 3 * 2
+    warmup = found["post-on-seed1"].train.warmup_steps
     rates = {
-        name: [learning_rate(step, 128, one.train.warmup_steps, one.train.learning_rate_factor) for step in (1, 800)]
+        name: [learning_rate(step, 128, one.train.warmup_steps, one.train.learning_rate_factor) for step in (1, warmup)]
         for name, one in found.items()
     }
     on, peak, off = (rates[f"post-{name}-seed1"] for name in ("on", "peak", "off"))
