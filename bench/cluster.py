@@ -11,8 +11,9 @@ import time
 import torch
 
 from heed.allocator import keep_freed_memory
-from heed.config import ModelConfig, preset
+from heed.config import ModelConfig
 from heed.data.batch import batch_of_ids
+from heed.presets import preset
 from heed.training.learner import Learner
 from heed.training.step import train_step
 from heed.training.workers import Workers

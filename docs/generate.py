@@ -1,10 +1,10 @@
-"""Write docs/config.md from src/heed/config.py: `make docs`. A test checks that the page is up to date."""
+"""Write docs/config.md from src/heed/config.py and presets.py: `make docs`. A test checks that it is up to date."""
 
 import inspect
 from dataclasses import fields
 from pathlib import Path
 
-from heed import config
+from heed import config, presets
 
 _HEAD = ["| key | type | default | |", "| --- | --- | --- | --- |"]
 
@@ -31,10 +31,10 @@ def render() -> str:
         "```",
         "",
         "`heed train --preset tiny --settings` prints the same list with the values of a preset, file or option.",
-        "`make docs` generates this page from `src/heed/config.py`.",
+        "`make docs` generates this page from `src/heed/config.py` and `presets.py`.",
         "",
     ]
-    base = config.base()
+    base = presets.base()
     for section in (field.name for field in fields(config.Config) if field.name != "preset"):
         kind = type(getattr(base, section))
         out += [
@@ -54,7 +54,7 @@ def render() -> str:
                 "",
             ]
     out += ["## Presets", "", "A preset never changes its meaning; an improved one gets a new name.", ""]
-    for name, preset in config.PRESETS.items():
+    for name, preset in presets.PRESETS.items():
         made = preset().to_dict()
         changed = [
             f"`{section}.{key} = {value}`"
@@ -65,8 +65,8 @@ def render() -> str:
         ]
         first_line = str(inspect.getdoc(preset)).splitlines()[0]
         out.append(f"- **{name}**: {first_line} {', '.join(changed) or 'All the defaults above.'}")
-    rows = ", ".join(f"`table3-{row}`" for row in config.TABLE_3)
-    out.append(f"- {rows}: {inspect.getdoc(config.table3)} ([experiments](experiments.md#table-3))")
+    rows = ", ".join(f"`table3-{row}`" for row in presets.TABLE_3)
+    out.append(f"- {rows}: {inspect.getdoc(presets.table3)} ([experiments](experiments.md#table-3))")
     return "\n".join(out) + "\n"
 
 

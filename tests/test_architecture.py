@@ -1,7 +1,7 @@
 """Check the map of the code by its imports, read with `ast`.
 
 errors | vocabulary | wording | bar | allocator | processor | threads < lock < durable | cache
-       < config | kernels | options < settings < text | model | evaluate | demo < parsing
+       < config | kernels | options < settings | presets < text | model | evaluate | demo < parsing
        < data | datasets | decode | translation < doctor | confidence < checkpoint < run < export | native < engines
        < parser | retranslate < inside < translator < follow | training | distil < serve | paper | bench | lab < cli
 """
@@ -24,7 +24,7 @@ ORDER = [
     ["lock"],
     ["durable", "cache"],
     ["config", "kernels", "options", "box"],
-    ["settings"],
+    ["settings", "presets"],
     ["text", "model", "evaluate", "demo"],
     ["parsing"],
     ["data", "datasets", "decode", "translation"],
@@ -53,6 +53,7 @@ TORCHLESS = [
     "durable",
     "lock",
     "config",
+    "presets",
     "box",
     "settings",
     "text",

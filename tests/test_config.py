@@ -10,7 +10,6 @@ import torch
 
 from heed.config import (
     BOUNDS,
-    PRESETS,
     Config,
     DataConfig,
     DecodeConfig,
@@ -19,14 +18,12 @@ from heed.config import (
     TrainConfig,
     TrainingText,
     all_settings,
-    base,
-    preset,
-    tiny,
 )
 from heed.durable import write_json
 from heed.errors import ConfigError
 from heed.model.dropout import Dropout
 from heed.model.transformer import Transformer
+from heed.presets import PRESETS, base, preset, tiny
 from heed.settings import build_config, config_from_dict, parse_overrides, read_config
 from heed.vocabulary import Vocabulary
 

@@ -39,7 +39,7 @@ def test_files_named_in_the_text_exist(path):
 
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").rglob("*.toml")), ids=lambda path: path.stem)
 def test_every_config_is_valid(path):
-    from heed.config import preset
+    from heed.presets import preset
     from heed.settings import build_config, read_config
 
     settings = read_config(path)
@@ -58,8 +58,9 @@ def test_the_configs_of_the_paper_are_its_presets_on_the_text_that_heed_gets(nam
     """All else that they spell out is what the preset says: the paper's training has no other settings."""
     from dataclasses import replace
 
-    from heed.config import DataConfig, preset
+    from heed.config import DataConfig
     from heed.datasets.catalogue import find
+    from heed.presets import preset
     from heed.settings import build_config, read_config
 
     path = ROOT / "configs" / f"{name}.toml"

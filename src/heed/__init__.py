@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from heed.config import Config as Config
-    from heed.config import preset as preset
     from heed.errors import CheckpointError as CheckpointError
     from heed.errors import ConfigError as ConfigError
     from heed.errors import DamageError as DamageError
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from heed.options import Sampling as Sampling
     from heed.parser import Parse as Parse
     from heed.parsing.trees import Tree as Tree
+    from heed.presets import preset as preset
     from heed.text.glossary import Glossary as Glossary
     from heed.text.tokenizer import Tokenizer as Tokenizer
     from heed.training.loop import resume as resume
@@ -58,7 +58,7 @@ _MODULE_OF = {
     "Translator": "heed.translator",
     "Vocabulary": "heed.vocabulary",
     "load": "heed.translator",
-    "preset": "heed.config",
+    "preset": "heed.presets",
     "resume": "heed.training.loop",
     "train": "heed.training.loop",
 }

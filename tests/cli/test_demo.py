@@ -10,7 +10,8 @@ import pytest
 
 import heed.demo.grammar
 from heed.cli import demo
-from heed.config import Config, preset
+from heed.config import Config
+from heed.presets import preset
 from heed.settings import build_config
 from tests.cli.conftest import TINY_SETTINGS, write_lines
 

@@ -8,9 +8,9 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
-from heed.config import preset
 from heed.model.size import count_parameters
 from heed.model.transformer import Transformer
+from heed.presets import preset
 from heed.training.batch_loss import BatchLoss
 from heed.vocabulary import Vocabulary
 from tests.conftest import small_batch, small_config

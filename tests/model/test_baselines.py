@@ -11,13 +11,14 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from heed.checkpoint import read_all_tensors
-from heed.config import Config, DecodeConfig, ModelConfig, TextConfig, preset
+from heed.config import Config, DecodeConfig, ModelConfig, TextConfig
 from heed.errors import ConfigError
 from heed.model.build import build_model, model_class
 from heed.model.convolutional import Convolutional
 from heed.model.dropout import pair_seeds
 from heed.model.interface import SequenceModel
 from heed.model.recurrent import Recurrent
+from heed.presets import preset
 from heed.run import RunFolder
 from heed.settings import build_config
 from heed.training.learner import Learner

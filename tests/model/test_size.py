@@ -2,9 +2,10 @@
 
 import pytest
 
-from heed.config import ModelConfig, big
+from heed.config import ModelConfig
 from heed.model.size import count_parameters
 from heed.model.transformer import Transformer
+from heed.presets import big
 from heed.vocabulary import Vocabulary
 from tests.conftest import VOCABULARY, small_config
 

@@ -10,10 +10,11 @@ import pytest
 from torch import nn
 
 from heed.cli.main import main
-from heed.config import ModelConfig, preset
+from heed.config import ModelConfig
 from heed.model.build import build_model
 from heed.paper import figure1, figure2
 from heed.paper.tree import Box, find, lines, tree
+from heed.presets import preset
 from heed.vocabulary import Vocabulary
 
 SVG = "{http://www.w3.org/2000/svg}"

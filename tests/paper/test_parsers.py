@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from heed.cli.main import main
-from heed.config import Config, ModelConfig, preset
+from heed.config import Config, ModelConfig
 from heed.data.store import PairStore
 from heed.errors import ConfigError
 from heed.model.build import model_class
@@ -18,6 +18,7 @@ from heed.paper import parsers
 from heed.paper.rows import train_rows
 from heed.paper.speed import Speed
 from heed.parsing.trees import read_trees
+from heed.presets import preset
 from heed.run import RunFolder
 from tests.cli.test_parse import treebank
 
@@ -66,6 +67,7 @@ def test_every_way_to_write_a_tree_is_a_row_and_one_is_the_papers() -> None:
     assert plans[0].name == "brackets" and (configs[0].text.trees, configs[0].text.tags) == ("brackets", False)
     assert configs[0].model.kind == paper.model.kind
     assert {(one.train.max_steps, one.train.seed, one.train.save_every) for one in configs} == {(80, 3, 1)}
+    assert {one.train.cooldown_steps for one in configs} == {10}
     with pytest.raises(ConfigError, match='unknown row "in-ordr"; did you mean "in-order'):
         parsers.linearisation_plans(configs[0], "in-ordr")
 

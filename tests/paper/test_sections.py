@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from heed.cli.main import main
-from heed.config import DataConfig, preset
+from heed.config import DataConfig
 from heed.errors import ConfigError, DataError
 from heed.evaluate import Bleu, score
 from heed.paper import norm, positions, table3
@@ -17,6 +17,7 @@ from heed.paper.cost import TRAININGS, by_the_rule
 from heed.paper.rows import RowPlan, train_rows
 from heed.paper.table3 import Scale
 from heed.paper.texts import texts_in
+from heed.presets import preset
 from heed.text.lines import read_lines
 from heed.training.schedule import learning_rate
 from heed.translator import load

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from heed.cli.main import main
-from heed.config import DataConfig, preset
+from heed.config import DataConfig
 from heed.data.store import PairStore
 from heed.errors import ConfigError
 from heed.model.build import model_class
@@ -16,6 +16,7 @@ from heed.paper import table2
 from heed.paper.report import lines
 from heed.paper.rows import RowResult, operations
 from heed.paper.speed import Speed
+from heed.presets import preset
 from heed.training.schedule import learning_rate
 from heed.vocabulary import Vocabulary
 from tests.paper.conftest import Texts

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from heed.cli.main import main
-from heed.config import TABLE_3, DataConfig, preset, table3
+from heed.config import DataConfig
 from heed.errors import ConfigError, DataError
 from heed.model.size import count_parameters
 from heed.paper import table3 as table
 from heed.paper.speed import Speed
 from heed.paper.table3 import ROWS, SCALES, Scale, chosen_rows, plans, scaled, verdict
 from heed.paper.texts import encoded_once, texts_in
+from heed.presets import TABLE_3, preset, table3
 from heed.settings import build_config
 from heed.vocabulary import Vocabulary
 from tests.paper.conftest import Texts

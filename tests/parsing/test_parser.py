@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from heed.config import Config, DecodeConfig, ModelConfig, TextConfig, preset
+from heed.config import Config, DecodeConfig, ModelConfig, TextConfig
 from heed.engines.pytorch import PyTorchEngine
 from heed.errors import DataError, DecodeError, TokenizerError
 from heed.model.build import build_model
@@ -14,6 +14,7 @@ from heed.options import SearchOptions
 from heed.parser import Parse, parse_sentences, split_words
 from heed.parsing.tokenizer import TreeTokenizer, linearisation, sentence_text
 from heed.parsing.trees import Tree, parse_tree
+from heed.presets import preset
 from heed.text.tokenizer import Tokenizer
 from heed.translator import Translator
 

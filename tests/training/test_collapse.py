@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from heed.config import gnmt_tiny, tiny
+from heed.presets import gnmt_tiny, tiny
 from heed.training.collapse import collapse_advice, signs_of_collapse
 from tests.cli.conftest import heed, letters, settings, write_lines
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from heed.config import Config, ModelConfig, TrainConfig, tiny
+from heed.config import Config, ModelConfig, TrainConfig
 from heed.kernels.library import library
 from heed.model.size import kept_floats
+from heed.presets import tiny
 from heed.settings import build_config
 from heed.training.memory import LONG_SENTENCE, fit_micro_batches, predicted_peak
 from heed.vocabulary import Vocabulary

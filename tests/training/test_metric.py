@@ -10,8 +10,9 @@ import pytest
 
 import heed
 from heed.cli.main import main
-from heed.config import TrainConfig, preset
+from heed.config import TrainConfig
 from heed.evaluate import CRITERIA, criterion
+from heed.presets import preset
 from heed.settings import build_config
 from heed.training.progress import Progress
 from heed.training.validate import Validation

@@ -145,7 +145,7 @@ def _train(args: argparse.Namespace) -> Result:
     from heed.allocator import keep_freed_memory
     from heed.bench.text import first_pairs
     from heed.bench.training import measure_training
-    from heed.config import PRESETS, preset
+    from heed.presets import PRESETS, preset
     from heed.settings import build_config, parse_overrides, read_config
 
     keep_freed_memory()  # as `heed train` does

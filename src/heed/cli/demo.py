@@ -97,7 +97,7 @@ def demo_config(data: Path, seed: int) -> "Config":
 
     Pre-norm is the only setting found that reaches 90 BLEU in the time available; docs/results.md lists what was tried.
     """
-    from heed.config import tiny
+    from heed.presets import tiny
     from heed.settings import build_config
 
     settings = {

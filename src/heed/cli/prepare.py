@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _learning(args: argparse.Namespace) -> dict[str, Any]:
     """Return the settings to learn a vocabulary with; empty with --tokenizer."""
-    from heed.config import preset
+    from heed.presets import preset
     from heed.settings import build_config
 
     if args.tokenizer:

@@ -133,7 +133,7 @@ def _text(args: argparse.Namespace) -> dict[str, str]:
 
 def _config(args: argparse.Namespace) -> "tuple[Config, bool]":
     """Return the configuration of the command line, and whether it names a preset."""
-    from heed.config import preset
+    from heed.presets import preset
     from heed.settings import build_config, parse_overrides, read_config
 
     settings = {} if args.config is None else read_config(args.config)

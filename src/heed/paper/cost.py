@@ -5,9 +5,9 @@ The paper's rule: seconds x devices x the sustained speed of one device.
 
 from dataclasses import dataclass
 
-from heed.config import preset
 from heed.paper.report import Part, Table
 from heed.paper.rows import operations, session_seconds
+from heed.presets import preset
 from heed.run import RunFolder
 
 # Sustained single-precision TFLOPS, as the paper assumes them.

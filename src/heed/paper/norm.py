@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from heed.config import Config, DataConfig, table3
+from heed.config import Config, DataConfig
 from heed.paper.report import Part, Table
 from heed.paper.rows import RowPlan, RowResult
 from heed.paper.table3 import SCALES, rule, scaled
+from heed.presets import table3
 from heed.wording import perplexity
 
 NORMS: tuple[Literal["post", "pre"], ...] = ("post", "pre")

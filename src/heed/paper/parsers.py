@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from heed.config import Config, DataConfig, preset
+from heed.config import Config, DataConfig
 from heed.data.trees import read_located
 from heed.durable import checksum, write_file
 from heed.errors import ConfigError, DataError
@@ -24,6 +24,7 @@ from heed.parsing.evalb import count_always, totals
 from heed.parsing.parameters import Parameters
 from heed.parsing.tokenizer import TreeTokenizer, linearisation
 from heed.parsing.trees import Tree
+from heed.presets import preset
 from heed.translator import load
 from heed.vocabulary import Vocabulary
 from heed.wording import did_you_mean
@@ -39,7 +40,7 @@ Scores = dict[str, float]  # of one parser: "f1", "short_f1" and "malformed", in
 
 
 def base(trees: str, updates: int, seed: int) -> Config:
-    """Return the preset for so many updates; as there, an average of the last eighth is the result.
+    """Return the preset for so many updates; as there, the learning rate falls to 0 in the last eighth.
 
     Raises:
         ConfigError: there are no updates.
@@ -52,6 +53,7 @@ def base(trees: str, updates: int, seed: int) -> Config:
     train = replace(
         config.train,
         max_steps=updates,
+        cooldown_steps=updates // 8,
         warmup_steps=min(config.train.warmup_steps, max(1, updates // 4)),
         save_every=max(1, updates // (8 * config.train.average_last)),
         seed=seed,

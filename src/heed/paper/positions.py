@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from heed.config import DataConfig, table3
+from heed.config import DataConfig
 from heed.durable import write_file
 from heed.errors import DataError
 from heed.evaluate.criterion import BLEU
@@ -18,6 +18,7 @@ from heed.paper.rows import RowPlan, RowResult
 from heed.paper.table3 import SCALES, scaled
 from heed.paper.texts import Texts
 from heed.paper.trained import within_limit
+from heed.presets import table3
 from heed.run import RunFolder
 from heed.text.lines import read_lines
 from heed.training.validate import validate

@@ -1,8 +1,9 @@
 """Section 5.3: equation (3), the learning rate over a training, drawn and in numbers."""
 
-from heed.config import Config, preset
+from heed.config import Config
 from heed.paper.chart import Axis, Series, chart
 from heed.paper.report import Part, Table
+from heed.presets import preset
 from heed.training.schedule import cooldown, learning_rate
 
 _POINTS = 60

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
-from heed.config import Config, DataConfig, preset
+from heed.config import Config, DataConfig
 from heed.errors import ConfigError
 from heed.model.build import model_class
 from heed.paper.chart import Axis, Series, chart
@@ -17,6 +17,7 @@ from heed.paper.plan import cost_note, shown_hours
 from heed.paper.report import Part, Table
 from heed.paper.rows import RowPlan, RowResult, operations
 from heed.paper.speed import Speed
+from heed.presets import preset
 from heed.vocabulary import Vocabulary
 from heed.wording import did_you_mean, perplexity
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from heed.config import TABLE_3, Config, DataConfig, table3
+from heed.config import Config, DataConfig
 from heed.errors import ConfigError
 from heed.kernels import bf16
 from heed.paper.chart import Axis, Series, chart
@@ -15,6 +15,7 @@ from heed.paper.plan import Planned, plan_part
 from heed.paper.report import Part, Table
 from heed.paper.rows import RowPlan, RowResult, operations
 from heed.paper.speed import Speed
+from heed.presets import TABLE_3, table3
 from heed.vocabulary import Vocabulary
 from heed.wording import did_you_mean, perplexity
 

@@ -31,10 +31,10 @@ def configure(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     import_torch()
-    from heed.config import table3
     from heed.errors import ConfigError
     from heed.paper.norm import part, plans
     from heed.paper.table3 import scale_named, scaled
+    from heed.presets import table3
 
     if args.seeds < 1:
         raise ConfigError(f"--seeds {args.seeds}: must be at least 1")

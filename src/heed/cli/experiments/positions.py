@@ -36,10 +36,10 @@ def configure(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     import_torch()
-    from heed.config import table3
     from heed.errors import ConfigError
     from heed.paper.positions import part, plans, short_texts
     from heed.paper.table3 import scale_named, scaled
+    from heed.presets import table3
 
     if args.longest < 1:
         raise ConfigError(f"--longest {args.longest}: must be at least 1")

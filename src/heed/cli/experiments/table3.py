@@ -53,13 +53,14 @@ def configure(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     import_torch()
-    from heed.config import DataConfig, table3
+    from heed.config import DataConfig
     from heed.errors import ConfigError
     from heed.paper import table3 as table
     from heed.paper.plan import shown_hours
     from heed.paper.report import lines, to_json
     from heed.paper.scores import paper_bleu
     from heed.paper.speed import measured_speed
+    from heed.presets import table3
     from heed.vocabulary import Vocabulary
 
     scale = table.scale_named(args.scale)
