@@ -46,12 +46,12 @@ gallery: $(READY)  ## Write gallery/index.html: pages of `heed inspect`, with th
 	$(BIN)/python docs/gallery.py
 
 format: $(READY)  ## Format the code
-	$(BIN)/ruff format src tests bench docs examples configs
-	$(BIN)/ruff check --fix src tests bench docs examples configs
+	$(BIN)/ruff format src tests bench docs examples configs hatch_build.py
+	$(BIN)/ruff check --fix src tests bench docs examples configs hatch_build.py
 
 lint: $(READY)
-	$(BIN)/ruff format --check src tests bench docs examples configs
-	$(BIN)/ruff check src tests bench docs examples configs
+	$(BIN)/ruff format --check src tests bench docs examples configs hatch_build.py
+	$(BIN)/ruff check src tests bench docs examples configs hatch_build.py
 
 types: $(READY)
 	$(BIN)/mypy

@@ -12,11 +12,13 @@ def name() -> str:
 
 
 def instructions(cpuinfo: Path = _CPUINFO) -> str:
-    """Return the instruction sets that the processor reports, or else the platform's name.
+    """Return the instruction sets that the processor reports, after its family and model; "" if it reports none.
 
-    A virtual machine may report sets that do not work.
+    Family and model stand for sets that Linux does not list. A virtual machine may report sets that do not work.
     """
-    return _entry(cpuinfo, "flags", "Features") or platform.platform()
+    sets = _entry(cpuinfo, "flags", "Features")
+    family, model = _entry(cpuinfo, "cpu family", "CPU implementer"), _entry(cpuinfo, "model\t", "CPU part")
+    return f"{family} {model} {sets}" if sets else ""
 
 
 def _entry(cpuinfo: Path, *names: str) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from heed.kernels.library import cache_name
+from heed.kernels.library import library_name
 
 SHOW = "from heed.kernels.library import library; found = library(); print(found._name if found else None)"
 NOBODY = 65534  # another user
@@ -298,12 +298,15 @@ def test_another_processor_gets_another_library(tmp_path):
         "one": "processor\t: 0\ncpu MHz\t: 2400.000\nflags\t: fpu sse avx2\n",
         "one later": "processor\t: 0\ncpu MHz\t: 3100.000\nflags\t: fpu sse avx2\n",
         "other": "processor\t: 0\ncpu MHz\t: 2400.000\nflags\t: fpu sse avx2 avx512f\n",
-        "arm": "processor\t: 0\nFeatures\t: fp asimd\n",
+        "newer": "processor\t: 0\ncpu family\t: 6\nmodel\t\t: 198\nmodel name\t: Intel\nflags\t: fpu sse avx2\n",
+        "newest": "processor\t: 0\ncpu family\t: 6\nmodel\t\t: 204\nmodel name\t: Intel\nflags\t: fpu sse avx2\n",
+        "arm": "processor\t: 0\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n",
+        "another arm": "processor\t: 0\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd40\n",
     }
     names = {}
     for machine, text in machines.items():
         (tmp_path / machine).write_text(text)
-        names[machine] = cache_name("cc", tmp_path / machine)
+        names[machine] = library_name("cc", tmp_path / machine)
     assert names["one"] == names["one later"]
-    assert len(set(names.values())) == 3
-    assert cache_name("cc") != cache_name("clang")
+    assert len(set(names.values())) == 6
+    assert len({library_name("cc"), library_name("clang"), library_name()}) == 3

@@ -176,18 +176,22 @@ def test_the_trial_of_the_kernels_is_remembered_on_this_machine(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     tried: list[str] = []
-    outcomes = iter(["died of SIGILL", None, None, None])
+    outcomes = iter(["died of SIGILL", *[None] * 5])
     monkeypatch.setattr(precision, "bfloat16_fault", lambda environment, way: tried.append(way) or next(outcomes))
-    monkeypatch.setattr(precision, "library_path", lambda: tmp_path / "kernels-1-2.so")
+    monkeypatch.setattr(precision, "library_path", lambda: Path("installed/kernels-1-2.so"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(precision.bf16, "ways", lambda: ("AMX", "AVX512-BF16"))
     trials = precision._own_trials.__wrapped__
     expected = {"AMX": "died of SIGILL", "AVX512-BF16": None}
     assert [trials(), trials()] == [expected, expected] and tried == ["AMX", "AVX512-BF16"]
-    (note,) = tmp_path.iterdir()
+    (note,) = (tmp_path / "heed").iterdir()
+    assert note.name == "kernels-1-2.bf16.json"
     note.write_text("{")  # damaged: tried again
     assert [trials(), trials()] == [{"AMX": None}, {"AMX": None}] and len(tried) == 3
     monkeypatch.setattr(precision.platform, "node", lambda: "another machine")
     assert trials() == {"AMX": None} and len(tried) == 4
+    note.parent.chmod(0o777)  # another user may have written the note
+    assert trials() == trials() and len(tried) == 6
 
 
 def test_a_faster_precision_is_pointed_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Compile the C files in this folder, once for each machine, and load them."""
+"""Load the compiled C files of this folder: the library installed with heed, or one compiled once for each machine."""
 
 import ctypes
 import functools
@@ -60,10 +60,12 @@ def kernels(*tensors: "Tensor") -> ctypes.CDLL | None:
 
 @functools.cache
 def library() -> ctypes.CDLL | None:
-    """Return the compiled kernels; None: there is no compiler that works, or HEED_KERNELS=off is set."""
+    """Return the compiled kernels; None: there are none and no compiler that works, or HEED_KERNELS=off is set."""
     if os.environ.get("HEED_KERNELS") == "off":
         return None
-    compiler = next(filter(None, map(shutil.which, (os.environ.get("CC", "cc"), "gcc", "clang"))), None)
+    if (installed := _installed()) is not None:
+        return installed
+    compiler = _compiler()
     if compiler is None:
         return None
     try:
@@ -80,10 +82,43 @@ def _without_kernels() -> str:
 
 
 def library_path() -> Path | None:
-    """Return the file of the compiled kernels in the cache; None: there are none, or they are not cached."""
-    found, folder = library(), cache_folder()
+    """Return the file of the compiled kernels; None: there are none, or they are compiled at every start."""
+    found = library()
     path = None if found is None else Path(found._name)
-    return path if path is not None and path.parent == folder else None
+    return path if path is not None and path.exists() else None
+
+
+def build(folder: Path) -> Path:
+    """Compile the library that a wheel installs with heed, for the processor of this machine; return its file.
+
+    Raises:
+        OSError: it cannot be compiled or loaded, or this system does not say which instructions its processor has.
+    """
+    compiler = _compiler()
+    if compiler is None:
+        raise OSError("there is no C compiler")
+    if not instructions():
+        raise OSError("this system does not say which instructions its processor has")
+    compiled = folder / "compiled.so"
+    _compile(compiler, compiled)
+    _opened(compiled)
+    return compiled.rename(_path(folder, library_name(), compiled.read_bytes()))
+
+
+def _compiler() -> str | None:
+    return next(filter(None, map(shutil.which, (os.environ.get("CC", "cc"), "gcc", "clang"))), None)
+
+
+def _installed() -> ctypes.CDLL | None:
+    """Load the library in this folder; None: there is none, or it is damaged or was built for something else.
+
+    Other users may own it: whoever can write here can change heed itself.
+    """
+    for path in SOURCES.glob("kernels-*.so"):
+        with suppress(OSError):  # it is linked against another system's libraries
+            if path == _path(SOURCES, library_name(), path.read_bytes()):
+                return _opened(path)
+    return None
 
 
 def _loaded(compiler: str) -> ctypes.CDLL:
@@ -92,7 +127,7 @@ def _loaded(compiler: str) -> ctypes.CDLL:
     Raises:
         OSError: it cannot be compiled or loaded.
     """
-    name, folder = cache_name(compiler), _private_folder()
+    name, folder = library_name(compiler), _private_folder()
     if folder is not None and (cached := _cached(folder, name)) is not None:
         try:
             return _opened(cached)
@@ -145,10 +180,14 @@ def _compile(compiler: str, out: Path) -> None:
 # content: neither another user's file nor a damaged one is ever loaded.
 
 
-def cache_name(compiler: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
-    """Name a library by everything it depends on, including the processor: machines may share a home folder."""
+def library_name(compiler: str = "", cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """Name a library by everything it depends on, including the processor: machines may share a wheel or a home.
+
+    An installed library is named without its compiler: it is also for machines that have none.
+    """
     made_from = [path.read_bytes() for path in sorted(SOURCES.glob("*.[ch]"))]
-    made_from += [repr((compiler, _FLAGS, _MACHINE_FLAGS, platform.machine(), instructions(cpuinfo))).encode()]
+    processor = platform.machine(), instructions(cpuinfo) or platform.platform()
+    made_from += [repr((compiler, _FLAGS, _MACHINE_FLAGS, *processor)).encode()]
     return f"kernels-{checksum(b'|'.join(made_from))[:16]}"
 
 

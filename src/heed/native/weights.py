@@ -50,7 +50,9 @@ def reason_not_native(config: ModelConfig) -> str | None:
         if implemented is not ... and value not in implemented:
             return f"model.{field.name} = {value!r} is implemented only with torch"
     if library() is None:
-        return "the C kernels are not available (no C compiler that works, or HEED_KERNELS=off)"
+        return (
+            "the C kernels are not available (HEED_KERNELS=off, or no C compiler that works: install one, such as gcc)"
+        )
     return None
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import torch
 
+from heed.cache import cache_folder, is_private
 from heed.durable import read_json, write_json
 from heed.errors import ConfigError, HeedError
 from heed.kernels import bf16
@@ -121,12 +122,11 @@ def _failed_trials() -> str:
 def _own_trials() -> dict[str, str | None]:
     """Try the kernels, fastest first, until one works; return what went wrong with each.
 
-    The answers are kept beside the kernels, for later runs.
+    The answers are kept in the cache, for later runs.
     """
     if not bf16.ways():
         return {}
-    found = library_path()
-    note = None if found is None else found.with_suffix(".bf16.json")
+    note = _note()
     known = {} if note is None else _noted(note)
     trials: dict[str, str | None] = {}
     for way in bf16.ways():
@@ -137,6 +137,14 @@ def _own_trials() -> dict[str, str | None]:
         with suppress(OSError):  # a cache that cannot be written: try again next time
             write_json(note, {"machine": platform.node(), "faults": trials})
     return trials
+
+
+def _note() -> Path | None:
+    """Return the file for the answers about these kernels; None: they, or it, cannot be kept."""
+    library, folder = library_path(), cache_folder()
+    if library is None or folder is None or not is_private(folder.stat()):
+        return None
+    return folder / f"{library.stem}.bf16.json"
 
 
 def _noted(note: Path) -> dict[str, str | None]:
