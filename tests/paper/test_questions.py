@@ -238,6 +238,17 @@ def test_residuals_learn_more_in_the_same_steps(asked: Asked) -> None:
     assert loss["with"] < loss["without"] - 0.2
 
 
+@pytest.mark.slow
+def test_more_text_helps_and_the_wider_model_more(tmp_path: Path) -> None:
+    cells = saturation.answer(Asked(folder=tmp_path, scale="quick")).values["cells"]
+    loss = {(cell["d_model"], cell["h"], cell["pairs"]): cell["held_out_loss"] for cell in cells}
+    few, some, all_of_it = sorted({pairs for _, _, pairs in loss})
+    for width in (16, 64):
+        assert loss[width, 4, few] > loss[width, 4, some] > loss[width, 4, all_of_it]
+    assert loss[64, 4, all_of_it] < loss[16, 4, all_of_it] - 0.5
+    assert loss[64, 4, all_of_it] < loss[64, 1, all_of_it]
+
+
 def test_the_tiny_language_is_held_out() -> None:
     text = language()
     assert len(text.train) > 2_000 and len(text.held_out) > 50
