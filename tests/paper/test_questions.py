@@ -1,5 +1,6 @@
 """What docs/questions.md claims, kept true: claims, not digits."""
 
+import itertools
 import json
 import math
 import re
@@ -41,7 +42,7 @@ def test_an_answer_fits_a_terminal_and_has_numbers_and_words(name: str, parts: d
 def test_a_gate_keeps_what_a_plain_network_forgets(parts: dict[str, Part]) -> None:
     found = parts["gates"].values
     at_50 = found["steps"].index(50)
-    assert found["plain"][at_50] < 1e-6 < 0.1 < found["gated"][at_50]
+    assert 0 < found["plain"][at_50] < 1e-6 < 0.1 < found["gated"][at_50]
 
 
 def test_the_hidden_state_is_the_formulas_and_depends_on_order(parts: dict[str, Part]) -> None:
@@ -52,7 +53,7 @@ def test_the_hidden_state_is_the_formulas_and_depends_on_order(parts: dict[str, 
 
 def test_one_layer_of_attention_reaches_any_distance(parts: dict[str, Part]) -> None:
     found = parts["dependency"].values
-    assert found["self-attention"][-1] > 1e-3 and found["GRU"][-1] < 1e-9
+    assert found["self-attention"][-1] > 1e-3 and 0 < found["GRU"][-1] < 1e-9
     assert [norm > 0 for norm in found["convolution"]] == [distance <= 1 for distance in found["distance"]]
 
 
@@ -66,6 +67,7 @@ def test_the_second_hop_answers(parts: dict[str, Part]) -> None:
     found = parts["memory"].values
     assert found["answer"] == "kitchen" and np.argmax(found["hops"][0]) == 2
     assert all(math.isclose(sum(hop), 1) for hop in found["hops"])
+    assert parts["memory"].tables[0].rows[-1][1:] == ("Mary", "kitchen")
 
 
 def test_the_decoder_gets_a_row_for_each_source_token(parts: dict[str, Part], asked: Asked) -> None:
@@ -96,6 +98,7 @@ def test_only_minus_infinity_hides_a_position_and_leaves_a_distribution(parts: d
     e = [math.exp(score) for score in (2, 1)]
     assert infinity == pytest.approx([e[0] / sum(e), e[1] / sum(e), 0])
     assert zero[2] > 0.05 and no_mask[2] > 0.1 and sum(afterwards) < 0.9
+    assert [one / sum(afterwards) for one in afterwards] == pytest.approx(infinity)
 
 
 def test_only_softmax_has_all_three_properties(parts: dict[str, Part]) -> None:
@@ -132,6 +135,13 @@ def test_heads_differ_and_few_matter(parts: dict[str, Part]) -> None:
     assert max(found["overlap"]) < 0.8
     every = np.concatenate(found["change"])
     assert np.median(every) > every.min() / 5 and every.min() < 0
+    assert every.argmin() // 8 == len(found["change"]) - 1  # in the last cross-attention
+    # Heads of one layer are hardly more alike than heads of different layers.
+    between, layers = found["between_layers"], {"encoder": 6, "decoder": 2, "cross": 2}
+    of_one, first = found["overlap"], 0
+    for kind, n in layers.items():
+        assert abs(np.mean(of_one[first : first + n]) - between[kind]) < 0.15
+        first += n
 
 
 def test_feed_forward_works_position_by_position_and_is_needed(parts: dict[str, Part]) -> None:
@@ -153,6 +163,10 @@ def test_dropout_zeroes_numbers_and_no_word(parts: dict[str, Part], asked: Asked
 def test_a_shift_is_a_linear_function_of_the_position(parts: dict[str, Part]) -> None:
     found = parts["positions"].values
     assert max(found["errors"].values()) < 1e-6 and found["spread"] < 1e-4
+    # The picture: the fastest hand changes at every step, the slowest not at all.
+    drawn = parts["positions"].tables[1].rows
+    assert all(one[1][0] != other[1][0] or one[2][0] != other[2][0] for one, other in itertools.pairwise(drawn))
+    assert len({row[1][-1] + row[2][-1] for row in drawn}) == 1
     # The formula, by hand, at one position.
     matrix = shift_matrix(3, 8).numpy()
     pos, rates = 7, [10000 ** (-i / 8) for i in range(0, 8, 2)]
@@ -166,6 +180,7 @@ def test_the_cat_operations_are_those_of_the_formulas(parts: dict[str, Part]) ->
     assert found["paths"] == {"self-attention": 1, "GRU": 6, "convolution": 5}
     its, shares = found["its"], found["shares"]
     assert min(shares["self-attention"]) > 0.02
+    assert [row[3] for row in parts["cat"].tables[0].rows] == ["2,304", "24,576", "73,728"]  # n²d, nd², knd²
     assert max(shares["GRU"][its + 1 :]) == 0 and [i for i, one in enumerate(shares["convolution"]) if one] == [2, 3, 4]
 
 
@@ -223,6 +238,17 @@ def test_residuals_learn_more_in_the_same_steps(asked: Asked) -> None:
     assert loss["with"] < loss["without"] - 0.2
 
 
+@pytest.mark.slow
+def test_more_text_helps_and_the_wider_model_more(tmp_path: Path) -> None:
+    cells = saturation.answer(Asked(folder=tmp_path, scale="quick")).values["cells"]
+    loss = {(cell["d_model"], cell["h"], cell["pairs"]): cell["held_out_loss"] for cell in cells}
+    few, some, all_of_it = sorted({pairs for _, _, pairs in loss})
+    for width in (16, 64):
+        assert loss[width, 4, few] > loss[width, 4, some] > loss[width, 4, all_of_it]
+    assert loss[64, 4, all_of_it] < loss[16, 4, all_of_it] - 0.5
+    assert loss[64, 4, all_of_it] < loss[64, 1, all_of_it]
+
+
 def test_the_tiny_language_is_held_out() -> None:
     text = language()
     assert len(text.train) > 2_000 and len(text.held_out) > 50
@@ -231,10 +257,10 @@ def test_the_tiny_language_is_held_out() -> None:
 
 
 def test_saturation_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    trained = []
+    trained, stop_at = [], [3]
 
     def train(shape, steps, rate, text) -> Trained:  # type: ignore[no-untyped-def]
-        if len(trained) == 3:
+        if len(trained) in stop_at:
             raise RuntimeError("stopped")
         trained.append((shape.d_model, shape.h, len(text.train)))
         return Trained(None, [], 1.0 / len(text.train), [], 0.5)  # type: ignore[arg-type]
@@ -245,9 +271,10 @@ def test_saturation_resumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         saturation.answer(asked)
     first, done = trained.copy(), trained
     done.clear()
+    stop_at.clear()
     part = saturation.answer(asked)
     assert len(first) == 3 and not set(first) & set(done)
-    assert len(part.values["cells"]) == len({*first, *done}) == 5
+    assert len(part.values["cells"]) == len({*first, *done}) == 8
     assert all(len(line) <= 80 for line in lines(part))
     with pytest.raises(ConfigError, match="smal.*did you mean"):
         saturation.answer(Asked(folder=tmp_path, scale="smal"))

@@ -34,28 +34,40 @@ def answer(asked: Asked) -> Part:
         "GRU": 6 * n * _WIDTH**2,
         "convolution": _KERNEL * n * _WIDTH**2,
     }
+    table_1 = {"self-attention": n**2 * _WIDTH, "GRU": n * _WIDTH**2, "convolution": _KERNEL * n * _WIDTH**2}
     steps = {"self-attention": 1, "GRU": n, "convolution": 1}
     paths = {"self-attention": _layers_needed(layers["self-attention"], x_LD), "GRU": n}
     paths["convolution"] = _layers_needed(layers["convolution"], x_LD)
     shares = {name: _shares(layer(x_LD)[its], x_LD) for name, layer in layers.items()}
     counted = tuple(
-        (name, f"{operations[name]:,}", f"{expected[name]:,}", str(steps[name]), str(paths[name])) for name in layers
+        (
+            name,
+            *(f"{counts[name]:,}" for counts in (operations, expected, table_1)),
+            str(steps[name]),
+            str(paths[name]),
+        )
+        for name in layers
     )
     depends = tuple((word, *(f"{shares[name][i]:.0%}" for name in layers)) for i, word in enumerate(words))
-    columns = ("", "operations", "by formula", "steps in a row", "path, first to last")
+    columns = ("", "operations", "by formula", "O(·) of Table 1", "steps in a row", "path")
     return Part(
         "question-cat",
         QUESTION,
         (
-            Table(columns, counted, f"{n} tokens, width {_WIDTH}, kernel {_KERNEL}; multiply-adds"),
+            Table(
+                columns,
+                counted,
+                f"{n} tokens, width {_WIDTH}, kernel {_KERNEL}; multiply-adds; path from first word to last",
+            ),
             Table(("word", *layers), depends, 'What "its" depends on after one new layer: share of the gradient'),
         ),
         (
             "Self-attention gives every word a direct path to every other, all at once. The GRU reads in order: "
             '"its" knows what came before, nothing after, and "cat" reaches it through the states between. The '
             "convolution sees one neighbour on each side; the path is the number of layers (for the GRU, steps) until "
-            "the last word depends on the first. For sentences shorter than the width, n < d, self-attention's n² "
-            "products are the smaller part of its cost.",
+            "the last word depends on the first. The words are random vectors and the layers are new, so the shares "
+            "say what a layer can reach. For sentences shorter than the width, n < d, self-attention's n² products "
+            "are the smaller part of its cost.",
         ),
         values={"operations": operations, "expected": expected, "paths": paths, "shares": shares, "its": its},
     )

@@ -15,11 +15,11 @@ _WIDTH = 32
 def answer(asked: Asked) -> Part:
     """Measure the gradient of the last output with respect to the first input."""
     torch.manual_seed(1)
-    attention, recurrent = SelfAttention(_WIDTH, 4, 8, 8), nn.GRU(_WIDTH, _WIDTH)
-    convolution = nn.Conv1d(_WIDTH, _WIDTH, 3, padding=1)
+    attention, recurrent = SelfAttention(_WIDTH, 4, 8, 8).double(), nn.GRU(_WIDTH, _WIDTH).double()
+    convolution = nn.Conv1d(_WIDTH, _WIDTH, 3, padding=1).double()
     found: dict[str, list[float]] = {"self-attention": [], "GRU": [], "convolution": []}
     for n in _LENGTHS:
-        x_LD = torch.randn(n, _WIDTH, requires_grad=True)
+        x_LD = torch.randn(n, _WIDTH).double().requires_grad_()
         outputs: dict[str, Tensor] = {
             "self-attention": attention(x_LD, attention.keys_values(x_LD), _attend),
             "GRU": recurrent(x_LD)[0],
@@ -27,7 +27,7 @@ def answer(asked: Asked) -> Part:
         }
         for name, y_LD in outputs.items():
             found[name].append(gradient_norms(y_LD[-1], x_LD)[0])
-    rows = tuple((str(n - 1), *(f"{norms[i]:.1e}" for norms in found.values())) for i, n in enumerate(_LENGTHS))
+    rows = tuple((str(n - 1), *(_shown(norms[i]) for norms in found.values())) for i, n in enumerate(_LENGTHS))
     return Part(
         "question-dependency",
         QUESTION,
@@ -39,6 +39,10 @@ def answer(asked: Asked) -> Part:
         ),
         values={"distance": [n - 1 for n in _LENGTHS], **found},
     )
+
+
+def _shown(norm: float) -> str:
+    return f"{norm:.1e}" if norm else "none"
 
 
 def _attend(q_HLK: Tensor, k_HMK: Tensor, v_HMC: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from heed.inside.walk import private_copy
-from heed.paper.questions.asked import Asked, output_zero
+from heed.paper.questions.asked import SENTENCE, Asked, output_zero
 from heed.paper.report import Part, Table
 
 QUESTION = "What is the feed-forward layer for, and why is it 4 times as wide?"
@@ -21,7 +21,8 @@ def answer(asked: Asked) -> Part:
     x_SD = torch.from_numpy(asked.computed["encoder.0.self.y"])
     order = torch.randperm(len(x_SD), generator=torch.Generator().manual_seed(1))
     with torch.inference_mode():
-        moved = float((layer(x_SD[order]) - layer(x_SD)[order]).abs().max())  # type: ignore[operator]
+        y_SD = layer(x_SD)  # type: ignore[operator]
+        moved = float((layer(x_SD[order]) - y_SD[order]).abs().max() / y_SD.abs().max())  # type: ignore[operator]
     off = {
         "all there": asked.log_probability(),
         "no feed-forward in the encoder": _without(asked, "encoder"),
@@ -37,7 +38,19 @@ def answer(asked: Asked) -> Part:
         "question-feedforward",
         QUESTION,
         (
-            Table(("", "log P of a token"), tuple((name, f"{value:.2f}") for name, value in off.items()), asked.name),
+            Table(
+                ("the feed-forward layer", ""),
+                (
+                    ("its weights, in an encoder layer", f"{weights['feed_forward']:,}"),
+                    ("the weights of self-attention there", f"{weights['self_attention']:,}"),
+                    ("inner units above 0, over all layers", f"{active:.0%}"),
+                    ("change if the positions are permuted", "none" if moved < 1e-5 else f"{moved:.0e}"),
+                ),
+                f'"{SENTENCE}", {asked.name}',
+            ),
+            Table(
+                ("", "log P of a token"), tuple((name, f"{value:.2f}") for name, value in off.items()), "Switched off"
+            ),
             Table(
                 ("inner units kept, the most active", "log P of a token"),
                 tuple((f"{round(share * d_ff)} of {d_ff}", f"{value:.2f}") for share, value in kept.items()),
@@ -46,7 +59,7 @@ def answer(asked: Asked) -> Part:
         (
             "Attention moves vectors between positions and averages them; the feed-forward layer works on each "
             "vector by itself, and has the only non-linear function (ReLU) besides softmax and norms. Positions "
-            f"exchange nothing in it: permuted inputs give permuted outputs (difference {moved:.0e}). "
+            "exchange nothing in it: permuted inputs give permuted outputs, and change in no other way. "
             f"An encoder layer has {weights['feed_forward']:,} weights in it and {weights['self_attention']:,} in its "
             f"attention. Why 4: a choice. For one sentence {active:.0%} of the inner units are above 0, and the table "
             "shows what fewer cost a model that was trained with all. In Table 3 (C) of the paper, d_ff of 1024, "

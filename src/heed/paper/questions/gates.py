@@ -16,8 +16,8 @@ _BIAS = 4.0  # of the gate: sigmoid(4) = 0.98 of the state is kept
 def answer(asked: Asked) -> Part:
     """Measure the gradient of the state after n steps with respect to the first state."""
     torch.manual_seed(1)
-    inputs_LD = torch.randn(max(_STEPS), _WIDTH) * 0.5
-    plain, gated = nn.RNNCell(_WIDTH, _WIDTH), nn.GRUCell(_WIDTH, _WIDTH)
+    inputs_LD = torch.randn(max(_STEPS), _WIDTH).double() * 0.5
+    plain, gated = nn.RNNCell(_WIDTH, _WIDTH).double(), nn.GRUCell(_WIDTH, _WIDTH).double()
     with torch.no_grad():
         gated.bias_ih[_WIDTH : 2 * _WIDTH] = _BIAS  # PyTorch: h = z * old + (1 - z) * new; this is z's bias
     left = {"plain": _gradients(plain, inputs_LD), "gated": _gradients(gated, inputs_LD)}
@@ -38,7 +38,7 @@ def answer(asked: Asked) -> Part:
 
 
 def _gradients(cell: nn.Module, inputs_LD: Tensor) -> dict[int, float]:
-    first_D = torch.zeros(_WIDTH, requires_grad=True)
+    first_D = torch.zeros(_WIDTH, dtype=torch.float64, requires_grad=True)
     state_D, found = first_D, {}
     for n, x_D in enumerate(inputs_LD, 1):
         state_D = cell(x_D, state_D)

@@ -35,7 +35,8 @@ def answer(asked: Asked) -> Part:
         (Table(("the third position is hidden by", "1st", "2nd", "3rd", "sum"), rows, "Scores 2, 1 and 0.5"),),
         (
             "Because the mask is applied before the softmax, where 0 is a score like any other: e^0 = 1, and scores "
-            "below 0 would even gain by it. e^-inf is 0: the position gets no weight, and the rest still sums to 1.",
+            "below 0 would even gain by it. e^-inf is 0: the position gets no weight, and the rest still sums to 1. If "
+            "the weight is set to 0 afterwards, the others still depend on the hidden score, through the denominator.",
         ),
         values={name: found.tolist() for name, found in ways.items()},
     )

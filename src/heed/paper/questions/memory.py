@@ -24,14 +24,16 @@ def answer(asked: Asked) -> Part:
     places = np.stack([_vector(what) if verb == "went" else _vector() for _, verb, what in _STORY])
     query = _SHARPNESS * _vector("ball")
     # Adjacent hops share a matrix: what hop 1 returns, actors, is what hop 2 looks for.
-    hops = []
+    hops, returns = [], []
     for looked_for, returned in ((things, actors), (actors, places)):
         weights = _softmax(looked_for @ query)
         query = query + _SHARPNESS * weights @ returned
         hops.append(weights)
+        returns.append(_WORDS[int(np.argmax(weights @ returned))])
     scores = [float(query[_WORDS.index(place)]) for place in _PLACES]
     found = _PLACES[int(np.argmax(scores))]
     rows = tuple((" ".join(fact), *(f"{weights[i]:.2f}" for weights in hops)) for i, fact in enumerate(_STORY))
+    rows = (*rows, ("what it hands on", *returns))
     return Part(
         "question-memory",
         QUESTION,

@@ -14,6 +14,7 @@ from heed.paper.report import Part, Table
 QUESTION = "What do position encodings look like, and why sines and cosines?"
 _WIDTH, _POSITIONS, _SHIFTS = 512, 200, (1, 5, 50)
 _SHOWN = (0, 1, 2, 10, 50)
+_DRAWN, _SHADES = 16, "·░▒▓█"
 
 
 def answer(asked: Asked) -> Part:
@@ -29,11 +30,13 @@ def answer(asked: Asked) -> Part:
     by_distance = [(products.diagonal(k).mean().item(), products.diagonal(k).std().item()) for k in range(60)]
     likeness = Series("PE(pos) · PE(pos + k)", [(k, mean) for k, (mean, _) in enumerate(by_distance)])
     small = sinusoids(32, 48)
+    drawn = tuple((str(pos), _shades(row[0::2]), _shades(row[1::2])) for pos, row in enumerate(small[:_DRAWN].tolist()))
     return Part(
         "question-positions",
         QUESTION,
         (
             Table(columns, rows, "d_model 512; wavelengths from 2π to 10000·2π"),
+            Table(("pos", "sines, fast to slow", "cosines"), drawn, "d_model 48: white is -1, black is 1"),
             Table(
                 ("k", "largest error of M_k PE(pos)", "positions"),
                 tuple((str(k), f"{error:.0e}", str(_POSITIONS)) for k, error in errors.items()),
@@ -58,6 +61,11 @@ def answer(asked: Asked) -> Part:
         ),
         {"errors": {str(k): error for k, error in errors.items()}, "spread": max(spread for _, spread in by_distance)},
     )
+
+
+def _shades(row: list[float]) -> str:
+    """Return numbers from -1 to 1 as shades of grey."""
+    return "".join(_SHADES[min(len(_SHADES) - 1, int((value + 1) / 2 * len(_SHADES)))] for value in row)
 
 
 def shift_matrix(k: int, d_model: int) -> Tensor:

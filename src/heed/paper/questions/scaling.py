@@ -31,7 +31,7 @@ def answer(asked: Asked) -> Part:
         )
         for i, d_k in enumerate(_WIDTHS)
     )
-    columns = ("d_k", "std of q·k", "max weight", "scaled", "gradient", "scaled")
+    columns = ("d_k", "std of q·k", "max weight", "divided", "gradient", "divided")
     title = f"Random q and k, {_KEYS} keys: mean largest weight, and gradient of the weights by the scores"
     series = [
         Series(name, [(d_k, one[1]) for d_k, one in zip(_WIDTHS, measured, strict=True)])
@@ -42,9 +42,10 @@ def answer(asked: Asked) -> Part:
         QUESTION,
         (Table(columns, rows),),
         (
-            f"{title}. The sum of d_k products has a standard deviation of √d_k, so scores grow with d_k. Softmax of "
-            "large scores puts nearly all weight on one key, and its gradient goes to 0: attention stops learning. "
-            "Divided by √d_k, scores have the same size for every d_k.",
+            f'{title}; "divided" is with scores divided by √d_k. The sum of d_k products has a standard deviation of '
+            "√d_k, so scores grow with d_k. Softmax of large scores puts nearly all weight on one key, and its "
+            "gradient goes to 0: there is little left to learn by. Divided by √d_k, scores have the same size for "
+            "every d_k.",
         ),
         (chart("Gradient of softmax", Axis("d_k", log=True), Axis("gradient"), series),),
         {"d_k": list(_WIDTHS), "spread": spread, **found},

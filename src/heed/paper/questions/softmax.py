@@ -50,7 +50,7 @@ def answer(asked: Asked) -> Part:
             "Weights must be positive and sum to 1, so that the result is an average of values and has their size "
             "however long the sentence is; only differences between scores should count; and a gradient must come "
             "back to every score, so that attention can be learnt. Softmax does all three. Taking the largest has "
-            "no gradient, and dividing by the sum breaks with negative scores.",
+            "no gradient, and dividing by the sum gives negative weights.",
         ),
         values=values,
     )

@@ -40,7 +40,7 @@ def answer(asked: Asked) -> Part:
             "The weights only say where to look. What is taken from there is V: a projection of its own, so a word "
             "can be found by one thing (K: it is a noun, the subject) and hand on another (V: it is a cat). The "
             "product has a fixed size, whatever the length of the sentence. With K in the place of V, or with V but "
-            "without the weights, the model cannot predict any more.",
+            "without the weights, this model, which was trained with both, cannot predict any more.",
         ),
         values={"log_probability": measured, "weights": list(weights), "context": list(context)},
     )
