@@ -69,6 +69,7 @@ TORCHLESS = [
 TORCHLESS_FILES = [
     *("decode/search.py", "decode/beam.py", "decode/greedy.py", "decode/sampling.py", "decode/prefix.py"),
     *("decode/penalty.py", "decode/required.py", "decode/banks.py", "kernels/candidates.py", "kernels/matrix.py"),
+    *("kernels/bf16_ways.py", "kernels/try_bf16.py"),
     *("kernels/structures.py", "engines/__init__.py", "engines/ctranslate2.py", "engines/exported.py"),
     *("engines/native.py", "engines/searching.py", "engines/threads.py", "data/batching.py"),
     *("paper/report.py", "paper/chart.py", "paper/fit.py", "paper/resumable.py", "paper/table4.py"),

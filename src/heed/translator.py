@@ -258,9 +258,9 @@ class Translator:
                 )
         from heed.engines.native import NativeEngine
 
-        if isinstance(self.engine, NativeEngine) and not self.engine.int8:
+        if isinstance(self.engine, NativeEngine) and self.engine.precision == "float32":
             return self.engine.score(ids)
-        return self._pytorch().score(ids)  # with whole weights, even if the search is in 8 bits
+        return self._pytorch().score(ids)  # with whole weights, even if the search rounds them
 
     def parse(
         self,
@@ -374,7 +374,13 @@ def _counting(numbers: list[int], n_texts: int, progress: Callable[[int, int], N
     return on_done
 
 
-def load(*paths: str | Path, checkpoint: str = "best", int8: bool = False, engine: str | None = None) -> Translator:
+def load(
+    *paths: str | Path,
+    checkpoint: str = "best",
+    int8: bool = False,
+    bfloat16: bool = False,
+    engine: str | None = None,
+) -> Translator:
     """Load the model of a run folder; several folders with the same vocabulary make an ensemble.
 
     Args:
@@ -382,6 +388,8 @@ def load(*paths: str | Path, checkpoint: str = "best", int8: bool = False, engin
             box, English to German. A folder of that name comes before the box.
         checkpoint: "best" (by validation), "last", or a folder below `checkpoints/`.
         int8: search with 8-bit weights: faster, slightly less accurate.
+        bfloat16: search with 16-bit weights: half the memory, more accurate than 8 bits. It needs the engine "native"
+            and a processor with AVX512-BF16 or AMX.
         engine: "native" is heed's own search in C, which does not import torch, and "torch" the same with PyTorch;
             "ctranslate2" uses CTranslate2, if it is installed. Default: "native" if there is a C compiler and it
             implements the model, otherwise "torch".
@@ -398,6 +406,8 @@ def load(*paths: str | Path, checkpoint: str = "best", int8: bool = False, engin
     if not isinstance(checkpoint, str):
         raise TypeError(f'checkpoint must be "best", "last" or a name such as "step-00000500", not {checkpoint!r}')
     folders = [find_model(path) for path in paths] or [default_model()]
+    if bfloat16 and (reason := _reason_not_bfloat16(folders, int8, engine)) is not None:
+        raise ConfigError(f"bfloat16 weights (--bfloat16, bfloat16=True) {reason}")
     engine = default_engine(folders) if engine is None else engine
     if engine == "ctranslate2":
         from heed.engines.exported import open_ctranslate2
@@ -406,13 +416,33 @@ def load(*paths: str | Path, checkpoint: str = "best", int8: bool = False, engin
     if engine not in NAMES:
         raise ConfigError(f"there is no engine {engine!r}; there are: {', '.join(NAMES)}")
     if engine == "native":
-        from heed.engines.native import open_native as open_engine
+        from heed.engines.native import open_native
+
+        opened: Engine = open_native(folders, checkpoint, "bfloat16" if bfloat16 else "int8" if int8 else "float32")
     else:
         if find_spec("torch") is None:
             raise ConfigError(TORCH_IS_MISSING)
-        from heed.engines.pytorch import open_pytorch as open_engine  # type: ignore[assignment]
+        from heed.engines.pytorch import open_pytorch
 
-    return Translator(open_engine(folders, checkpoint, int8), partial(_read_calibration, folders, checkpoint))
+        opened = open_pytorch(folders, checkpoint, int8)
+    return Translator(opened, partial(_read_calibration, folders, checkpoint))
+
+
+def _reason_not_bfloat16(folders: Sequence[Path], int8: bool, engine: str | None) -> str | None:
+    """Return why these options do not go with bfloat16 weights, and what to do; None: they do.
+
+    Raises:
+        CheckpointError: a folder is missing or damaged.
+    """
+    from heed.engines.native import reason_not_supported
+
+    if int8:
+        return "and 8-bit weights (--int8, int8=True) exclude each other; leave out one of the two"
+    if engine not in (None, "native"):
+        return f"need the engine native, not {engine}; leave out the one or the other"
+    if (reason := reason_not_supported(folders)) is not None:
+        return f"need the engine native, but {reason}; leave them out"
+    return None
 
 
 def default_engine(folders: Sequence[Path]) -> str:

@@ -17,6 +17,7 @@ from heed.bench.rounds import in_turns, percentile, rates
 from heed.bench.translating import engines
 from heed.cli.main import main
 from heed.config import ModelConfig
+from heed.kernels import bf16_ways
 from heed.kernels.library import library
 from heed.model.size import update_operations
 from heed.vocabulary import Vocabulary
@@ -105,7 +106,8 @@ def test_translating(trained: Trained, tmp_path: Path) -> None:
     result = found(heed(*request, "--beam", 3, "--json"))
     assert (result["sentences"], result["beam"], result["single"], result["text"]) == (30, 3, 7, str(text))
     sides = result["engines"]
-    in_c = [] if library() is None else ["torch int8", "native", "native int8"]
+    in_bfloat16 = [] if bf16_ways.chosen() is None else ["native bfloat16"]
+    in_c = [] if library() is None else ["torch int8", "native", *in_bfloat16, "native int8"]
     assert list(sides) == ["torch", *in_c, "ctranslate2", "ctranslate2 int8"]
     for one in sides.values():
         assert len(one["seconds"]) == 2

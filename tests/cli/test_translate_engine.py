@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from heed.cli.main import main
+from heed.kernels import bf16_ways
 from heed.kernels.library import library
 from heed.lock import FolderLock
 from tests.cli.conftest import (
@@ -82,6 +83,40 @@ def test_8_bits_with_torch_need_the_kernels(trained: Trained, environment: dict[
     assert (done.returncode, done.stdout) == (2, "")
     assert f"8-bit weights with torch need heed's C kernels, but {reason}" in done.stderr
     assert "--engine ctranslate2" in done.stderr
+
+
+def bfloat16_without_kernels(run: Path, *options: str) -> str:
+    """Return what is said if bfloat16 is asked for where there are no kernels."""
+    command = [sys.executable, "-m", "heed", "translate", "--model", str(run), "--bfloat16", *options]
+    environment = {**ENVIRONMENT, "HEED_KERNELS": "off"}
+    done = subprocess.run(command, input="a b\n", capture_output=True, env=environment, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (2, "")
+    return done.stderr
+
+
+def test_bfloat16_needs_the_kernels(trained: Trained) -> None:
+    needs = "heed translate: bfloat16 weights (--bfloat16, bfloat16=True) need the engine native"
+    no_kernels = "the C kernels are not available (no C compiler that works, or HEED_KERNELS=off)"
+    assert bfloat16_without_kernels(trained.path) == f"{needs}, but {no_kernels}; leave them out\n"
+    assert bfloat16_without_kernels(trained.path, "--engine", "torch") == (
+        f"{needs}, not torch; leave out the one or the other\n"
+    )
+
+
+@pytest.mark.skipif(bf16_ways.chosen() is None, reason="needs a C compiler and a processor with AVX512-BF16")
+def test_bfloat16(trained: Trained, cache: Path) -> None:
+    assert loaded(trained.path, "--bfloat16") == "0 False False"
+    whole, half = (
+        heed("translate", "--model", trained.path, "--scores", *options, given="a b c\nd c\n")
+        for options in ([], ["--bfloat16"])
+    )
+    scores = [[float(line.split("\t")[0]) for line in done.lines] for done in (whole, half)]
+    assert scores[0] != scores[1]  # really other weights
+    assert max(abs(one - other) for one, other in zip(*scores, strict=True)) < 0.1  # but only slightly different
+    for engine in CTRANSLATE2, ["--int8"]:
+        refused = heed("translate", "--model", trained.path, "--bfloat16", *engine, given="a b c\n")
+        assert refused.code == 2 and "bfloat16 weights (--bfloat16, bfloat16=True) " in refused.err
+    assert exports(cache) == []
 
 
 def test_a_missing_run_folder_is_reported_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -210,6 +245,7 @@ def test_evaluate_names_the_engine(
     reference = write_lines(tmp_path / "r", [line[::-1] for line in letters(6, 20)])
     request = ["evaluate", "--model", trained.path, "--source", source, "--reference", reference, "--json"]
     own, found = "torch" if library() is None else "native", {}
+    in_bfloat16 = {} if bf16_ways.chosen() is None else {"in bfloat16": ["--bfloat16"]}
     for name, options in {
         "default": [],
         "torch": ["--engine", "torch"],
@@ -217,6 +253,7 @@ def test_evaluate_names_the_engine(
         "eighth of torch": ["--engine", "torch", "--int8"],
         "whole": CTRANSLATE2,
         "eighth": [*CTRANSLATE2, "--int8"],
+        **in_bfloat16,
     }.items():
         out = tmp_path / name
         assert main([*map(str, request), "--resamples", "0", *options, "--output", str(out)]) == 0
@@ -230,6 +267,7 @@ def test_evaluate_names_the_engine(
         "eighth of torch": "torch|weights:int8",
         "whole": "ctranslate2",
         "eighth": "ctranslate2|weights:int8",
+        **dict.fromkeys(in_bfloat16, "native|weights:bfloat16"),
     }
     perplexities = [perplexity for _, perplexity, _ in found.values()]
     assert perplexities == pytest.approx([perplexities[0]] * len(found), rel=1e-5)  # always with full weights

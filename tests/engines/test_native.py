@@ -9,25 +9,37 @@ import subprocess
 import sys
 import tomllib
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
+from torch.overrides import TorchFunctionMode
 
 import heed
 from heed.config import Config, DecodeConfig
 from heed.engines.native import NativeEngine, open_native, reason_not_supported
 from heed.engines.pytorch import PyTorchEngine, open_pytorch
 from heed.errors import CheckpointError, ConfigError, DamageError, DecodeError
+from heed.kernels import bf16_ways
 from heed.kernels.library import library
 from heed.model.stored import stored
+from heed.native.step import log_softmax
 from heed.options import Sampling, SearchOptions
 from heed.run import RunFolder
 from heed.text.tokenizer import Tokenizer
 from tests.export.conftest import BUILDS, random_model
+from tests.kernels.test_bf16 import rounded
 
 pytestmark = pytest.mark.skipif(library() is None, reason="no compiler")
+
+needs_bfloat16 = pytest.mark.skipif(
+    bf16_ways.chosen() is None, reason="needs a C compiler and a processor with AVX512-BF16"
+)
+BFLOAT16 = pytest.param("bfloat16", marks=needs_bfloat16)
+BFLOAT16_2 = pytest.param("bfloat16", 2, marks=needs_bfloat16)
 
 # Of different lengths, so that batches are ragged.
 TEXTS = [
@@ -61,7 +73,8 @@ def make_run(folder: Path, tokenizer: Tokenizer, model, in_8_bits: bool = False)
 
 
 def both(path: Path, *more: Path, int8: bool = False) -> tuple[NativeEngine, PyTorchEngine]:
-    return open_native([path, *more], "last", int8), open_pytorch([path, *more], "last", int8)
+    precision = "int8" if int8 else "float32"
+    return open_native([path, *more], "last", precision), open_pytorch([path, *more], "last", int8)
 
 
 def translated(engine, options: SearchOptions, texts=TEXTS):
@@ -131,6 +144,101 @@ def test_a_text_alone_and_in_a_batch(run):
         assert_same(translated(native, SEARCHES["beam"], [text]), [one])
 
 
+class Rounding(TorchFunctionMode):
+    """Linear layers whose operands are rounded by their bits, and whose sums have 64."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        if func is not F.linear:
+            return func(*args, **(kwargs or {}))
+        x, weight, *bias = args
+        y = torch.from_numpy(rounded(x.detach()) @ rounded(weight.detach()).T).float()
+        return y + bias[0] if bias and bias[0] is not None else y
+
+
+@needs_bfloat16
+def test_bfloat16_rounds_what_products_multiply_and_nothing_else(run):
+    """Compare with the torch model with rounded weights and layers that round their inputs."""
+    exact, reference = both(run)
+    native, model = open_native([run], "last", "bfloat16"), reference.models[0]
+    source, target = [5, 9, 3, 14, 7, 1], [0, 8, 4, 4, 17, 30, 6]
+
+    def scores(engine):
+        found, state = [], engine.models[0].start([source])
+        for token in target:
+            logits_BWV, state = engine.models[0].step(np.array([[token]]), state)
+            found.append(log_softmax(logits_BWV)[0, 0])
+        return np.array(found)
+
+    with torch.no_grad():
+        model.embedding.weight.copy_(torch.from_numpy(rounded(model.embedding.weight.detach())))
+        with Rounding():
+            expected = model(torch.tensor([source]), torch.tensor([target])).log_softmax(-1)[0].numpy()
+    found, unrounded = scores(native), scores(exact)
+    # Sums in another order may, rarely, round a number to its neighbour.
+    np.testing.assert_allclose(found, expected, atol=2e-3)
+    assert np.abs(unrounded - expected).max() > 2e-2
+
+
+@needs_bfloat16
+@pytest.mark.parametrize("search", ["beam", "n-best", "sampling"])
+def test_in_bfloat16_a_text_alone_and_in_a_batch_are_the_same(run, search):
+    native = open_native([run], "last", "bfloat16")
+    options = SEARCHES[search]
+    together = translated(native, options)
+    for number, (text, expected) in enumerate(zip(TEXTS, together, strict=True)):
+        (alone,) = native.translate([text], [number], options, lambda done: None)
+        assert [(one.text, one.score) for one in flat([alone])] == [(one.text, one.score) for one in flat([expected])]
+
+
+@needs_bfloat16
+def test_a_translator_in_bfloat16(run):
+    rounded_ones, whole = (heed.load(run, checkpoint="last", bfloat16=one) for one in (True, False))
+    assert repr(rounded_ones) == f"{repr(whole)[:-1]}, bfloat16>"
+    forced = SearchOptions(beam=1, prefixes=["the lazy dog jumps"] * len(TEXTS), whole=True)
+    scores = [[one.log_probability for one in translated(each.engine, forced)] for each in (rounded_ones, whole)]
+    difference = np.abs(np.subtract(*scores))
+    assert 0 < difference.max() < 0.05 * np.abs(scores[1]).max()
+    given = TEXTS[:2], TEXTS[1:3]
+    found, expected = rounded_ones.score(*given), whole.score(*given)  # with whole weights
+    assert [one.log_probability for one in found] == pytest.approx([one.log_probability for one in expected], abs=1e-3)
+
+
+@needs_bfloat16
+def test_in_bfloat16_a_copy_chooses_the_instructions_again(run, monkeypatch):
+    native = open_native([run], "last", "bfloat16")
+    expected = translated(native, SEARCHES["beam"])
+    chosen = list[str]()
+    monkeypatch.setattr(bf16_ways, "chosen", lambda: chosen.append("way") or "AVX512-BF16")
+    (copied,) = pickle.loads(pickle.dumps(native.models))
+    assert chosen  # in another process, nothing would have been chosen yet
+    native.models = [copied]
+    assert_same(translated(native, SEARCHES["beam"]), expected)
+    monkeypatch.setattr(bf16_ways, "chosen", lambda: None)
+    with pytest.raises(ConfigError, match="bfloat16 weights .* cannot be used"):
+        pickle.loads(pickle.dumps(native.models))
+
+
+def test_bfloat16_is_refused_where_it_cannot_be_had(tokenizer, tmp_path, monkeypatch):
+    path = make_run(tmp_path / "run", tokenizer, random_model(tokenizer))
+    weights = r"bfloat16 weights \(--bfloat16, bfloat16=True\) "
+
+    def refused(reason, **options):
+        with pytest.raises(ConfigError, match=weights + reason):
+            heed.load(path, checkpoint="last", bfloat16=True, **options)
+
+    refused(r"and 8-bit weights \(--int8, int8=True\) exclude each other; leave out one of the two$", int8=True)
+    for engine in ("torch", "ctranslate2"):
+        refused(f"need the engine native, not {engine}; leave out the one or the other$", engine=engine)
+    with monkeypatch.context() as changed:
+        changed.setattr(bf16_ways, "chosen", lambda: None)
+        changed.setattr(bf16_ways, "failed_trials", lambda: "")
+        no_instructions = "cannot be used: on this processor, there are no instructions for it: AMX or AVX512-BF16; "
+        refused(f"{no_instructions}leave them out, or use 8-bit weights", engine="native")
+    monkeypatch.setattr("heed.native.weights._CONFIG", {"kind": ("transformer",)})
+    for options in ({}, {"engine": "native"}):
+        refused("need the engine native, but model.encoder_layers = 2 is implemented only with torch; leave", **options)
+
+
 def test_8_bits_differ_from_torch_only_by_rounding(run):
     """Sums in another order may round a number to the neighbouring code; a translation may then differ, its weights
     do not."""
@@ -172,7 +280,8 @@ def pickled_arrays(engine: NativeEngine) -> list[np.ndarray]:
             for one in value:
                 walk(one, seen)
         elif isinstance(value, dict):
-            walk(list(value.values()), seen)
+            for one in value.values():
+                walk(one, seen)
         elif type(value).__module__.startswith("heed"):
             walk(vars(value), seen)
 
@@ -180,13 +289,15 @@ def pickled_arrays(engine: NativeEngine) -> list[np.ndarray]:
     return found
 
 
-@pytest.mark.parametrize("int8", [False, True])
-def test_each_weight_is_in_memory_once(tokenizer, tmp_path, int8):
+@pytest.mark.parametrize(("precision", "size"), [("float32", 4), BFLOAT16_2, ("int8", 1)])
+def test_each_weight_is_in_memory_once(tokenizer, tmp_path, precision, size):
     model = random_model(tokenizer, d_model=64, d_ff=128, d_k=32, d_v=32)  # nothing is padded but the vocabulary
-    native = open_native([make_run(tmp_path / "run", tokenizer, model, in_8_bits=int8)], "last", int8)
-    n_bytes = sum(one.nbytes for one in pickled_arrays(native))
+    native = open_native([make_run(tmp_path / "run", tokenizer, model, precision == "int8")], "last", precision)
+    arrays = pickled_arrays(native)
     n_weights = sum(one.numel() for one in model.parameters())
-    assert n_bytes < 1.15 * n_weights * (1 if int8 else 4) + 40_000
+    assert sum(one.nbytes for one in arrays) < 1.15 * n_weights * size + 40_000
+    if precision == "bfloat16":
+        assert not any(one.size and one.ndim > 1 and one.dtype == np.float32 for one in arrays)
 
 
 def test_an_ensemble(tokenizer, tmp_path):
@@ -195,7 +306,7 @@ def test_an_ensemble(tokenizer, tmp_path):
     native, reference = both(first, make_run(tmp_path / "two", tokenizer, other))
     for name in ("beam", "greedy", "sampling", "prefixes"):
         assert_same(translated(native, SEARCHES[name]), translated(reference, SEARCHES[name]))
-    alone = translated(open_native([first], "last", False), SEARCHES["beam"])
+    alone = translated(open_native([first], "last"), SEARCHES["beam"])
     assert [one.score for one in alone] != [one.score for one in translated(native, SEARCHES["beam"])]
 
 
@@ -224,11 +335,11 @@ def test_a_constraint(run, tokenizer):
 @pytest.mark.parametrize(
     "name", ["embedding.weight", "encoder.0.feed_forward.w_1.weight", "decoder.1.cross_attention.w_k.weight"]
 )
-@pytest.mark.parametrize("int8", [False, True])
-def test_weights_that_are_not_finite_are_refused(tokenizer, tmp_path, name, int8):
+@pytest.mark.parametrize("precision", ["float32", BFLOAT16, "int8"])
+def test_weights_that_are_not_finite_are_refused(tokenizer, tmp_path, name, precision):
     model = random_model(tokenizer)
     model.state_dict()[name].fill_(math.nan)
-    native = open_native([make_run(tmp_path / "run", tokenizer, model)], "last", int8)
+    native = open_native([make_run(tmp_path / "run", tokenizer, model)], "last", precision)
     for options in (SEARCHES["beam"], SEARCHES["greedy"], SEARCHES["sampling"], SEARCHES["prefixes"]):
         with pytest.raises(DecodeError, match="no finite score: the weights of .*step-00000001"):
             translated(native, options)
@@ -245,7 +356,7 @@ def test_threads_do_not_change_a_translation(run, monkeypatch):
 
 @pytest.mark.parametrize("search", ["beam", "greedy"])
 def test_a_batch_has_at_most_128_hypotheses(tokenizer, tmp_path, monkeypatch, search):
-    native = open_native([make_run(tmp_path / "run", tokenizer, random_model(tokenizer))], "last", False)
+    native = open_native([make_run(tmp_path / "run", tokenizer, random_model(tokenizer))], "last")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     sizes, start = list[int](), native._start
 
@@ -283,10 +394,10 @@ def test_damage_is_found(tokenizer, tmp_path):
     ):
         file.write_bytes(damaged)
         with pytest.raises(DamageError, match="damaged"):
-            open_native([path], "last", False)
+            open_native([path], "last")
     file.unlink()
     with pytest.raises(DamageError, match="missing"):
-        open_native([path], "last", False)
+        open_native([path], "last")
 
 
 @pytest.mark.parametrize("change", ["missing", "another shape", "another type", "codes without scale"])
@@ -306,9 +417,9 @@ def test_weights_that_do_not_fit_are_refused_as_torch_does(tokenizer, tmp_path, 
         del weights["encoder.0.feed_forward.w_1.weight/scale"]
     RunFolder.open(path).save_weights("step-00000001", weights, {"step": 1})
     messages = []
-    for load in (open_native, open_pytorch):
+    for load in (open_native, partial(open_pytorch, int8=False)):
         with pytest.raises(CheckpointError) as refused:
-            load([path], "last", False)
+            load([path], "last")
         messages.append(str(refused.value))
     assert messages[0] == messages[1]
 
@@ -367,10 +478,13 @@ def without_torch(tmp_path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": f"{tmp_path / 'hidden'}{os.pathsep}{source}", "OMP_NUM_THREADS": "1"}
 
 
-def test_translating_without_torch(tokenizer, tmp_path, without_torch):
+@pytest.mark.parametrize("bfloat16", [False, pytest.param(True, marks=needs_bfloat16)])
+def test_translating_without_torch(tokenizer, tmp_path, without_torch, bfloat16):
     path = make_run(tmp_path / "run", tokenizer, random_model(tokenizer))
-    expected = heed.load(path, checkpoint="last", engine="torch").translate(TEXTS, n_best=2)
+    engine = "native" if bfloat16 else "torch"
+    expected = heed.load(path, checkpoint="last", bfloat16=bfloat16, engine=engine).translate(TEXTS, n_best=2)
     command = [sys.executable, "-m", "heed", "translate", "--model", path, "--checkpoint", "last", "--n-best", "2"]
+    command += ["--bfloat16"] if bfloat16 else []
     done = subprocess.run(
         [*map(str, command), "--json"],
         input="\n".join(TEXTS) + "\n",

@@ -14,10 +14,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from heed.kernels import bf16, library
+from heed.kernels import bf16, bf16_ways, library
+from heed.kernels.matrix import Bfloat16Matrix
 from heed.model.products import Bfloat16Factor, Bfloat16Products, in_bfloat16
 
-pytestmark = pytest.mark.skipif(not bf16.ways(), reason="needs a C compiler and a processor with AVX512-BF16")
+pytestmark = pytest.mark.skipif(not bf16_ways.ways(), reason="needs a C compiler and a processor with AVX512-BF16")
 
 EMULATED = Path(__file__).with_name("emulated_tiles.h")
 SIZES = [(1, 1, 1), (1, 300, 7), (7, 3, 65), (6, 32, 64), (13, 33, 64), (12, 31, 130), (100, 257, 16), (5, 64, 1)]
@@ -37,11 +38,12 @@ def emulated(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     if request.param == "AMX, emulated":
         found = request.getfixturevalue("emulated")
-        monkeypatch.setattr(bf16, "library", lambda: found)
-        bf16.use("AMX")
-        assert bf16.ways.__wrapped__() == ("AMX", "AVX512-BF16")
+        for module in ("bf16", "bf16_ways", "matrix"):
+            monkeypatch.setattr(f"heed.kernels.{module}.library", lambda: found)
+        bf16_ways.use("AMX")
+        assert bf16_ways.ways.__wrapped__() == ("AMX", "AVX512-BF16")
     else:
-        bf16.use("AVX512-BF16")
+        bf16_ways.use("AVX512-BF16")
     yield
 
 
@@ -142,3 +144,37 @@ def test_the_products_of_the_loss() -> None:
     total = torch.ones(33, 12)
     factor.add_grad_weight(grad, hidden, total)
     np.testing.assert_allclose(total.numpy(), 1 + rounded(grad).T @ rounded(hidden), atol=1e-4)
+
+
+def linear(x: torch.Tensor, weight: Bfloat16Matrix) -> torch.Tensor:
+    """Multiply as the layers of search do."""
+    (rows, d_in), d_out = x.shape, weight.shape[1]
+    y, scratch = torch.full((rows, d_out), torch.nan), torch.empty(weight.scratch(rows, d_in))
+    pointers, sizes = (x.data_ptr(), False, weight.pointers.bf16, y.data_ptr()), (rows, d_in, d_out)
+    bf16._call("heed_bf16_multiply", *pointers, *sizes, False, scratch.data_ptr())
+    return y
+
+
+@pytest.mark.parametrize(("d_in", "d_out"), [(1, 1), (24, 64), (33, 65), (130, 257), (2100, 40)])
+def test_layers_of_search_give_a_row_the_same_alone_and_with_others(d_in: int, d_out: int) -> None:
+    x, weight = matrix(70, d_in, False, 1), matrix(d_out, d_in, False, 2)
+    packed = Bfloat16Matrix(d_in, d_out)
+    packed.put(0, weight.numpy())
+    together = linear(x, packed)
+    np.testing.assert_allclose(together.numpy(), rounded(x) @ rounded(weight).T, atol=2e-6 * d_in)
+    for rows in (1, 2, 3, 4, 5, 7, 16, 17, 33):
+        for begin in (0, 37):
+            assert torch.equal(linear(x[begin : begin + rows].clone(), packed), together[begin : begin + rows]), rows
+
+
+def test_columns_of_a_layer_are_its_rounded_weights() -> None:
+    weight, packed = matrix(130, 9, False, 1), Bfloat16Matrix(9, 130)
+    packed.put(0, weight[:70].numpy())
+    packed.put(70, weight[70:].numpy())
+    ids = np.array([[0, 129, 64], [63, 32, 31]])
+    np.testing.assert_array_equal(packed.columns(ids), rounded(weight)[ids])
+    codes, scale = np.arange(-60, 57, dtype=np.int8).reshape(13, 9), np.linspace(0.1, 0.7, 13, dtype=np.float32)
+    packed = Bfloat16Matrix(9, 13)
+    packed.put_codes(0, codes, scale)
+    expected = rounded(torch.from_numpy(codes * scale[:, None]))
+    np.testing.assert_array_equal(packed.columns(np.arange(13)), expected)

@@ -6,21 +6,29 @@ import math
 import numpy as np
 import pytest
 
+from heed.kernels import bf16_ways
 from heed.kernels.library import library
-from heed.kernels.matrix import Float32Matrix, Int8Matrix, address, quantised
+from heed.kernels.matrix import Bfloat16Matrix, Float32Matrix, Int8Matrix, Matrix, address, quantised
 
 pytestmark = pytest.mark.skipif(library() is None, reason="no compiler")
 
 SIZES = [(1, 1), (7, 3), (24, 64), (33, 65), (128, 192), (130, 257)]
 
 
-def product(x: np.ndarray, matrix: Float32Matrix | Int8Matrix) -> np.ndarray:
+in_bfloat16 = pytest.mark.skipif(not bf16_ways.chosen(), reason="needs a processor with AVX512-BF16")
+KINDS = [Float32Matrix, pytest.param(Bfloat16Matrix, marks=in_bfloat16), Int8Matrix]
+
+
+def product(x: np.ndarray, matrix: Matrix) -> np.ndarray:
     (rows, d_in), d_out = x.shape, matrix.shape[1]
     y, pointers = np.full((rows, d_out), np.nan, np.float32), matrix.pointers
+    scratch = np.empty(matrix.scratch(rows, d_in), np.float32)
     if isinstance(matrix, Float32Matrix):
         library().heed_float32_linear(address(x), pointers.float32, address(y), rows, d_in, d_out)
+    elif isinstance(matrix, Bfloat16Matrix):
+        to_multiply = address(x), False, pointers.bf16, address(y)
+        library().heed_bf16_multiply(*to_multiply, rows, d_in, d_out, False, address(scratch))
     else:
-        scratch = np.empty(rows * (d_in // 2 + 4), np.float32)
         codes = ctypes.byref(pointers.int8)
         library().heed_int8_linear(address(x), codes, None, address(y), rows, d_in, d_out, address(scratch))
     return y
@@ -55,7 +63,7 @@ def test_products_in_8_bits(d_in, d_out):
     np.testing.assert_allclose(product(x, matrix), expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", [Float32Matrix, Int8Matrix])
+@pytest.mark.parametrize("kind", KINDS)
 def test_weights_side_by_side_in_any_order(kind):
     parts = [numbers(width, 10, seed=width) for width in (14, 3, 70)]
     whole, pieces = kind(10, 87), kind(10, 87)
@@ -77,19 +85,19 @@ def test_columns_are_the_weights_rows(kind):
     assert abs(matrix.columns(ids) - weight[ids]).max() <= abs(weight).max() / 254 * 1.001
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("value", [math.nan, math.inf])
-def test_what_is_not_finite_stays_in_its_row_and_column(value):
+def test_what_is_not_finite_stays_in_its_row_and_column(value, kind):
     x, weight = numbers(3, 20), numbers(70, 20, seed=1)
-    for kind in (Float32Matrix, Int8Matrix):
-        clean, damaged = kind(20, 70), kind(20, 70)
-        clean.put(0, weight)
-        bad_x, bad_weight = x.copy(), weight.copy()
-        bad_x[1, 3] = bad_weight[66, 2] = value
-        damaged.put(0, bad_weight)
-        found, expected = product(bad_x, damaged), product(x, clean)
-        assert not np.isfinite(found[1]).any() and not np.isfinite(found[:, 66]).any()
-        rest = np.ix_([0, 2], [*range(66), *range(67, 70)])
-        np.testing.assert_array_equal(found[rest], expected[rest])
+    clean, damaged = kind(20, 70), kind(20, 70)
+    clean.put(0, weight)
+    bad_x, bad_weight = x.copy(), weight.copy()
+    bad_x[1, 3] = bad_weight[66, 2] = value
+    damaged.put(0, bad_weight)
+    found, expected = product(bad_x, damaged), product(x, clean)
+    assert not np.isfinite(found[1]).any() and not np.isfinite(found[:, 66]).any()
+    rest = np.ix_([0, 2], [*range(66), *range(67, 70)])
+    np.testing.assert_array_equal(found[rest], expected[rest])
 
 
 def test_quantising_is_that_of_the_torch_model():

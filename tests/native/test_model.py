@@ -18,8 +18,8 @@ pytestmark = pytest.mark.skipif(library() is None, reason="no compiler")
 CONFIG = ModelConfig(encoder_layers=1, decoder_layers=2, d_model=20, d_ff=33, h=3, d_k=7, d_v=19, max_length=30)
 
 
-def random_model(config: ModelConfig = CONFIG, int8: bool = False) -> NativeModel:
-    weights, random = Weights(config, Vocabulary(37), int8), np.random.default_rng(0)
+def random_model(config: ModelConfig = CONFIG) -> NativeModel:
+    weights, random = Weights(config, Vocabulary(37), "float32"), np.random.default_rng(0)
     for place in weights._places.values():
         array = random.normal(0, 0.3, place.shape).astype(np.float32)
         for put in place.put:

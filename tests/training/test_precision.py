@@ -11,7 +11,7 @@ import torch
 
 from heed.config import Config, TrainConfig
 from heed.errors import ConfigError
-from heed.kernels import bf16
+from heed.kernels import bf16_ways
 from heed.model.products import in_bfloat16
 from heed.training import precision
 from heed.training.consistency import consistent_loss
@@ -161,7 +161,7 @@ def test_the_scale_is_part_of_the_state() -> None:
     assert all(torch.equal(a, b) for a, b in zip(one.model.parameters(), other.model.parameters(), strict=True))
 
 
-@pytest.mark.skipif(not bf16.ways(), reason="needs a C compiler and a processor with AVX512-BF16")
+@pytest.mark.skipif(not bf16_ways.ways(), reason="needs a C compiler and a processor with AVX512-BF16")
 def test_own_products_run_in_lanes_like_those_of_float32() -> None:
     workers, config = Workers(0, 1, CPU), Config()
     half = replace(config, train=replace(config.train, precision="bfloat16", lanes=2))
@@ -171,32 +171,9 @@ def test_own_products_run_in_lanes_like_those_of_float32() -> None:
         assert in_bfloat16() and not torch.is_autocast_enabled("cpu")
 
 
-@pytest.mark.skipif(not bf16.ways(), reason="needs a C compiler, and a processor with AVX512-BF16")
-def test_the_trial_of_the_kernels_is_remembered_on_this_machine(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    tried: list[str] = []
-    outcomes = iter(["died of SIGILL", *[None] * 5])
-    monkeypatch.setattr(precision, "bfloat16_fault", lambda environment, way: tried.append(way) or next(outcomes))
-    monkeypatch.setattr(precision, "library_path", lambda: Path("installed/kernels-1-2.so"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(precision.bf16, "ways", lambda: ("AMX", "AVX512-BF16"))
-    trials = precision._own_trials.__wrapped__
-    expected = {"AMX": "died of SIGILL", "AVX512-BF16": None}
-    assert [trials(), trials()] == [expected, expected] and tried == ["AMX", "AVX512-BF16"]
-    (note,) = (tmp_path / "heed").iterdir()
-    assert note.name == "kernels-1-2.bf16.json"
-    note.write_text("{")  # damaged: tried again
-    assert [trials(), trials()] == [{"AMX": None}, {"AMX": None}] and len(tried) == 3
-    monkeypatch.setattr(precision.platform, "node", lambda: "another machine")
-    assert trials() == {"AMX": None} and len(tried) == 4
-    note.parent.chmod(0o777)  # another user may have written the note
-    assert trials() == trials() and len(tried) == 6
-
-
 def test_a_faster_precision_is_pointed_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(precision.bf16, "ways", lambda: ("AVX512-BF16",))
+    monkeypatch.setattr(bf16_ways, "ways", lambda: ("AVX512-BF16",))
     assert "train.precision=bfloat16" in faster_precision("float32", CPU)
     assert not faster_precision("bfloat16", CPU) and not faster_precision("float32", torch.device("cuda"))
-    monkeypatch.setattr(precision.bf16, "ways", tuple)
+    monkeypatch.setattr(bf16_ways, "ways", tuple)
     assert not faster_precision("float32", CPU)

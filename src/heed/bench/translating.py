@@ -8,6 +8,7 @@ from pathlib import Path
 import torch
 
 from heed.bench.rounds import in_turns, percentile, rates, timed
+from heed.kernels import bf16_ways
 from heed.kernels.library import library
 from heed.translator import Translator, default_engine, load
 
@@ -19,6 +20,8 @@ def engines(path: Path, checkpoint: str) -> dict[str, Translator]:
         found["torch int8"] = load(path, checkpoint=checkpoint, int8=True, engine="torch")
     if default_engine([path]) == "native":
         found["native"] = load(path, checkpoint=checkpoint, engine="native")
+        if bf16_ways.chosen() is not None:
+            found["native bfloat16"] = load(path, checkpoint=checkpoint, bfloat16=True, engine="native")
         found["native int8"] = load(path, checkpoint=checkpoint, int8=True, engine="native")
     if find_spec("ctranslate2") is not None:
         threads = torch.get_num_threads()

@@ -80,6 +80,7 @@ def run(args: argparse.Namespace) -> int:
         "models": [_identity(Path(path), args.checkpoint) for path in args.model],
         "engine": args.engine,
         "int8": args.int8,
+        "bfloat16": args.bfloat16 or None,  # as in folders that were begun before there was this option
         **{key: getattr(options, key) for key in ("beam", "alpha", "n_best")},
         "sampling": options.sampling and asdict(options.sampling),
     }

@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     options = replace(search_options(args, translator), copy=False)  # score the model, with any engine
     # Perplexity always comes from heed's own engines, with whole weights.
     reference = translator
-    if args.engine == "ctranslate2" or (args.engine == "native" and args.int8):
+    if args.engine == "ctranslate2" or (args.engine == "native" and (args.int8 or args.bfloat16)):
         reference = load(*args.model, checkpoint=args.checkpoint)
     sources = list(read_lines(args.source))
     if not sources:
@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
         heed_version=heed.__version__,
     )
     one_by_one = "split" if are_split(options, translator.decode.sentences) else None
-    weights = "int8" if args.int8 else None
+    weights = "int8" if args.int8 else "bfloat16" if args.bfloat16 else None
     decoding += "|" + join_signature({"engine": args.engine, "weights": weights, "sentences": one_by_one})
     perplexity = math.exp(min(nll, 700.0)) if n_tokens else None
     report(args, args.source, hypotheses, references, decoding, perplexity)

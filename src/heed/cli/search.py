@@ -54,6 +54,11 @@ def add_sampling(group: argparse._ActionsContainer) -> None:
 def add_engine(group: argparse._ActionsContainer) -> None:
     group.add_argument("--int8", action="store_true", help="use 8-bit weights: faster, slightly less exact")
     group.add_argument(
+        "--bfloat16",
+        action="store_true",
+        help="use 16-bit weights: half the memory; native only, on processors with AVX512-BF16 or AMX",
+    )
+    group.add_argument(
         "--engine",
         choices=["native", "torch", "ctranslate2"],
         help="native: heed's search in C, the default with a C compiler; torch: the same with PyTorch; ctranslate2, "
@@ -92,7 +97,7 @@ def load_translator(args: argparse.Namespace) -> "Translator":
     from heed.allocator import keep_freed_memory
     from heed.translator import default_engine, load
 
-    args.engine = args.engine or default_engine(args.model)
+    args.engine = args.engine or ("native" if args.bfloat16 else default_engine(args.model))
     if args.engine == "torch":
         import_torch()
     elif args.engine == "ctranslate2":
@@ -102,7 +107,7 @@ def load_translator(args: argparse.Namespace) -> "Translator":
         if (reason := unsupported(_run_independent_options(args))) is not None:  # before the model is exported
             raise ConfigError(reason)
     keep_freed_memory()
-    return load(*args.model, checkpoint=args.checkpoint, int8=args.int8, engine=args.engine)
+    return load(*args.model, checkpoint=args.checkpoint, int8=args.int8, bfloat16=args.bfloat16, engine=args.engine)
 
 
 def search_options(args: argparse.Namespace, translator: "Translator") -> "SearchOptions":

@@ -12,6 +12,7 @@ from heed.data.batching import cut_by_budget
 from heed.engines.searching import BATCH_TOKENS_TIMES_BEAM, SearchEngine, open_runs
 from heed.engines.threads import available_threads, map_batches
 from heed.errors import ConfigError
+from heed.kernels.matrix import Precision
 from heed.native.model import NativeModel
 from heed.native.step import NativeStates, NativeStep
 from heed.native.weights import load_weights, reason_not_native
@@ -32,7 +33,7 @@ _MAX_HYPOTHESES = 128
 
 
 class NativeEngine(SearchEngine):
-    """One model, or an ensemble with one vocabulary whose probabilities are averaged, optionally with 8-bit weights."""
+    """One model, or an ensemble with one vocabulary whose probabilities are averaged."""
 
     _min_tokens = BATCH_TOKENS_TIMES_BEAM // _MAX_HYPOTHESES
 
@@ -41,13 +42,13 @@ class NativeEngine(SearchEngine):
         models: Sequence[NativeModel],
         tokenizer: Tokenizer,
         decode: DecodeConfig,
-        int8: bool,
+        precision: Precision,
         weights: str,
         open_reference: "Callable[[], PyTorchEngine]",
     ) -> None:
         """Make an engine. `weights` names the checkpoints in messages; `open_reference` loads them with torch."""
-        super().__init__(tokenizer, decode, int8, weights)
-        self.models = list(models)
+        super().__init__(tokenizer, decode, weights)
+        self.models, self.precision = list(models), precision
         self.open_reference = open_reference
 
     def __repr__(self) -> str:
@@ -55,7 +56,7 @@ class NativeEngine(SearchEngine):
         models = f"{len(self.models)} models" if len(self.models) > 1 else "1 model"
         return (
             f"native, {models}, {config.encoder_layers}+{config.decoder_layers} layers of width {config.d_model}, "
-            f"vocabulary of {len(self.tokenizer):,}{', int8' if self.int8 else ''}"
+            f"vocabulary of {len(self.tokenizer):,}{'' if self.precision == 'float32' else f', {self.precision}'}"
         )
 
     @property
@@ -147,21 +148,22 @@ def reason_not_supported(folders: Sequence[Path]) -> str | None:
     return None
 
 
-def open_native(folders: Sequence[Path], checkpoint: str, int8: bool) -> NativeEngine:
+def open_native(folders: Sequence[Path], checkpoint: str, precision: Precision = "float32") -> NativeEngine:
     """Load the models of run folders with the same vocabulary.
 
     Raises:
         CheckpointError: a folder is missing or damaged.
-        ConfigError: the engine does not implement a model, or there are no C kernels.
+        ConfigError: the engine does not implement a model, there are no C kernels, or the processor does not compute
+            in that precision.
         DecodeError: the folders have different vocabularies.
     """
     runs = open_runs(folders)
     if reason := reason_not_supported(folders):
         raise ConfigError(f"engine native: {reason}; use engine torch")
-    models = [NativeModel(load_weights(run, checkpoint, int8)) for run in runs]
+    models = [NativeModel(load_weights(run, checkpoint, precision)) for run in runs]
     weights = ", ".join(str(run.checkpoint_path(checkpoint)) for run in runs)
-    open_reference = partial(_open_pytorch, folders, checkpoint, int8)
-    return NativeEngine(models, runs[0].tokenizer, runs[0].config.decode, int8, weights, open_reference)
+    open_reference = partial(_open_pytorch, folders, checkpoint, precision == "int8")
+    return NativeEngine(models, runs[0].tokenizer, runs[0].config.decode, precision, weights, open_reference)
 
 
 def _open_pytorch(folders: Sequence[Path], checkpoint: str, int8: bool) -> "PyTorchEngine":

@@ -54,8 +54,8 @@ class PyTorchEngine(SearchEngine):
                 )
         if int8:
             check_int8(models)
-        super().__init__(tokenizer, decode, int8, weights)
-        self.models = list(models)
+        super().__init__(tokenizer, decode, weights)
+        self.models, self.int8 = list(models), int8
         self._searchers: tuple[list[Snapshot], list[Searchable]] | None = None
         self._own_searcher: Searchable | None = None
 

@@ -38,9 +38,9 @@ class SearchEngine(ABC):
 
     _min_tokens = 1  # what a shorter text counts as, in a batch
 
-    def __init__(self, tokenizer: Tokenizer, decode: DecodeConfig, int8: bool, weights: str) -> None:
+    def __init__(self, tokenizer: Tokenizer, decode: DecodeConfig, weights: str) -> None:
         """`weights` names the checkpoints in messages."""
-        self.tokenizer, self.decode, self.int8 = tokenizer, decode, int8
+        self.tokenizer, self.decode = tokenizer, decode
         self._weights = weights
 
     @property

@@ -1,6 +1,6 @@
 /* Matrix products in bfloat16: C = A B, with the numbers of A and B rounded to 16 bits and sums in 32. Here with the
    instructions of AVX512-BF16; bf16_tiles.c has the same product with tiles. Both read the same packed B. */
-#include "bf16.h"
+#include "bf16_pairs.h"
 
 /* Which instructions the processor claims to have: AMX, AVX512-BF16. Some virtual machines claim what does not work. */
 void heed_bf16_ways(int *claimed) {
@@ -95,7 +95,6 @@ INLINE void multiply(
         }
 }
 
-/* C (m x n) = A (m x k) times packed B, added to C if `accumulate`. `scratch`: see heed_bf16_multiply_tiles. */
 void heed_bf16_multiply(
     const float *a, long transposed, const Pair *b, float *c, long m, long k, long n, long accumulate, Pair *scratch) {
     if (way == 0) {

@@ -1,30 +1,15 @@
-"""Matrix products in bfloat16: numbers rounded to 16 bits, sums in 32 bits."""
+"""Matrix products of tensors in bfloat16: numbers rounded to 16 bits, sums in 32 bits.
 
-import ctypes
-import functools
+`bf16_ways.py` says whether the processor can, and chooses the instructions.
+"""
+
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from heed.kernels.library import library
-
-WAYS = ("AMX", "AVX512-BF16")  # the instructions there are kernels for, fastest first
-_COLUMNS, _ROWS, _DEPTH = 64, 32, 32  # of B, of A and in k: what the kernels take at a time, at most
-
-
-@functools.cache
-def ways() -> tuple[str, ...]:
-    """Return the instructions of WAYS that the processor claims to have. A virtual machine may claim too much."""
-    found, claimed = library(), (ctypes.c_int * len(WAYS))()
-    if found is not None:
-        found.heed_bf16_ways(claimed)
-    return tuple(way for way, yes in zip(WAYS, claimed, strict=True) if yes)
-
-
-def use(way: str) -> None:
-    """Multiply with these instructions from now on, in the whole process. Without this call it is AVX512-BF16."""
-    _call("heed_bf16_use", WAYS.index(way))
+from heed.kernels.matrix import bf16_scratch, bf16_size
 
 
 @dataclass(frozen=True)
@@ -40,7 +25,7 @@ def pack(b: Tensor) -> Packed:
     """Round and pack a matrix; a transposed view (`weight.T`) costs no copy."""
     k, n = b.shape
     source, transposed = _stored(b)
-    out = torch.empty(_pairs(k) * -(-n // _COLUMNS) * _COLUMNS, dtype=torch.int32)
+    out = torch.empty(bf16_size(k, n), dtype=torch.int32)
     _call("heed_bf16_pack", source.data_ptr(), k, n, transposed, out.data_ptr())
     return Packed(out, k, n)
 
@@ -57,15 +42,10 @@ def multiply(a: Tensor, b: Packed, out: Tensor | None = None, accumulate: bool =
         out = torch.empty(m, b.n)
     if k != b.k or out.shape != (m, b.n) or not out.is_contiguous() or out.dtype != torch.float32:
         raise ValueError(f"no product of {m} x {k} and {b.k} x {b.n} in {tuple(out.shape)} ({out.dtype})")
-    scratch = torch.empty((m + _ROWS) * _pairs(k), dtype=torch.int32)
+    scratch = torch.empty(bf16_scratch(m, k), dtype=torch.int32)
     pointers = source.data_ptr(), transposed, b.pairs.data_ptr(), out.data_ptr()
     _call("heed_bf16_multiply", *pointers, m, k, b.n, accumulate, scratch.data_ptr())
     return out
-
-
-def _pairs(k: int) -> int:
-    """Return half of k, which is padded."""
-    return -(-k // _DEPTH) * _DEPTH // 2
 
 
 def _stored(x: Tensor) -> tuple[Tensor, bool]:
@@ -79,5 +59,5 @@ def _stored(x: Tensor) -> tuple[Tensor, bool]:
 
 def _call(function: str, *arguments: int | bool) -> None:
     found = library()
-    assert found is not None  # see `ways`
+    assert found is not None  # see `bf16_ways.ways`
     getattr(found, function)(*arguments)

@@ -3,7 +3,7 @@
    Four tiles have the sums of 32 x 32 numbers of C, so each tile of A and of B that is loaded serves two products. Sums
    are in the order of k whatever the blocks: they start from zero, or from what C holds. */
 #define _DEFAULT_SOURCE /* syscall */
-#include "bf16.h"
+#include "bf16_pairs.h"
 
 #ifdef __AVX512BF16__ /* every processor with tiles has it, and it rounds */
 #ifdef TILES_HEADER /* tests emulate tiles */
@@ -48,15 +48,17 @@ static void round_to_tiles(const float *a, long stride, long m, long k, long tra
         }
 }
 
-/* Multiply 32 rows of A by a panel of B; `add`: to what C holds. */
-WITH_TILES static void multiply(const Pair *a, const Pair *b, long steps, int add, float *c, long c_stride) {
+/* Multiply 32 rows of A, or 16 if they are `few`, by a panel of B; `add`: to what C holds. */
+WITH_TILES static void multiply(const Pair *a, const Pair *b, long steps, int add, float *c, long c_stride, int few) {
     const long line = WIDTH * sizeof(Pair), stride = c_stride * (long)sizeof(float);
     float *below = c + WIDTH * c_stride;
     if (add) {
         tile_load(0, c, stride);
         tile_load(1, c + WIDTH, stride);
-        tile_load(2, below, stride);
-        tile_load(3, below + WIDTH, stride);
+        if (!few) {
+            tile_load(2, below, stride);
+            tile_load(3, below + WIDTH, stride);
+        }
     } else {
         tile_zero(0);
         tile_zero(1);
@@ -74,12 +76,14 @@ WITH_TILES static void multiply(const Pair *a, const Pair *b, long steps, int ad
         tile_multiply(0, 4, 6);
         tile_load(7, b + WIDTH, 2 * line);
         tile_multiply(1, 4, 7);
+        if (few) continue;
         tile_load(5, a + steps * TILE, line);
         tile_multiply(2, 5, 6);
         tile_multiply(3, 5, 7);
     }
     tile_store(0, c, stride);
     tile_store(1, c + WIDTH, stride);
+    if (few) return;
     tile_store(2, below, stride);
     tile_store(3, below + WIDTH, stride);
 }
@@ -90,7 +94,7 @@ WITH_TILES static void multiply_edge(
     float whole[SIDE][PANEL] = {{0}};
     const size_t bytes = (size_t)columns * sizeof(float);
     for (long r = 0; add && r < rows; r++) memcpy(whole[r], c + r * c_stride, bytes);
-    multiply(a, b, steps, add, whole[0], PANEL);
+    multiply(a, b, steps, add, whole[0], PANEL, rows <= WIDTH);
     for (long r = 0; r < rows; r++) memcpy(c + r * c_stride, whole[r], bytes);
 }
 
@@ -111,7 +115,7 @@ WITH_TILES void heed_bf16_multiply_tiles(
                     const Pair *from_a = scratch + r * steps * WIDTH, *from_b = b + left / PANEL * panel + deep / 2 * PANEL;
                     float *out = c + (top + r) * n + left;
                     if (rows - r >= SIDE && n - left >= PANEL)
-                        multiply(from_a, from_b, steps, add, out, n);
+                        multiply(from_a, from_b, steps, add, out, n, 0);
                     else
                         multiply_edge(
                             from_a, from_b, steps, add, out, n, at_most(rows - r, SIDE), at_most(n - left, PANEL));

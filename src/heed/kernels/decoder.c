@@ -119,8 +119,8 @@ static void attend(
 /* Compute logits_RV from x_RD, the embedded newest token of each hypothesis, `n_hypotheses` per sentence; x is
    overwritten. Their keys and values are written to the slots after `n_slots`, of `capacity` per sentence; `self_mask`
    includes these slots. `scratch` holds, for each row, 2 d_model + h d_v + max(h (2 d_k + d_v), d_ff) floats, plus what
-   `attend` or an 8-bit `linear` needs. `self_weights` and `cross_weights` are null; or, for a single hypothesis of a
-   single sentence without masks, they get the attention weights of each layer and head over all slots. */
+   `attend` or `linear` needs. `self_weights` and `cross_weights` are null; or, for a single hypothesis of a single
+   sentence without masks, they get the attention weights of each layer and head over all slots. */
 void heed_decode(
     const Decoder *decoder, float *x, const LayerCache *cache, const Mask *self_mask, const Mask *cross_mask,
     long n_sentences, long n_hypotheses, long n_slots, long capacity, long n_source, float *scratch, float *logits,

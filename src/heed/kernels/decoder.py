@@ -174,9 +174,9 @@ class CompiledDecoder:
         if isinstance(weight, Int8Weight):
             if weight.shape != (d_in, d_out):
                 raise ValueError(f"a weight is {weight.shape}; this decoder needs {(d_in, d_out)}")
-            return WeightPointers(None, weight.pointers)
+            return WeightPointers(int8=weight.pointers)
         _check_tensor("a weight", weight, (d_in, d_out))
-        return WeightPointers(weight.data_ptr())
+        return WeightPointers(float32=weight.data_ptr())
 
     def _norm(self, norm: nn.LayerNorm) -> NormPointers:
         return NormPointers(self._copy(norm.weight, self._d_model), self._copy(norm.bias, self._d_model))

@@ -35,7 +35,7 @@ static float *write_transposed(const float *weights, long h, long n, float *out)
    `captured` is null; or, for a single sentence, it gets the attention weights of each layer and head, a row for each
    query. `weights` holds, of the longest sentence, its length times its width (varlen.h); with `captured`, that for
    each head. `scratch` holds, for each row, 2 d_model + h d_v + max(h (2 d_k + d_v), d_ff) floats, plus what
-   `heed_varlen` or an 8-bit `linear` needs. */
+   `heed_varlen` or `linear` needs. */
 void heed_encode(
     const Encoder *encoder, float *x, const long *lengths, long n_sentences, long longest, const KeysValues *outputs,
     float *weights, float *captured, float *scratch) {

@@ -12,9 +12,9 @@ class Int8Pointers(ctypes.Structure):
 
 
 class WeightPointers(ctypes.Structure):
-    """A matrix, in float32 or in 8 bits."""
+    """A matrix in float32, in bfloat16 or in 8 bits."""
 
-    _fields_ = [("float32", POINTER), ("int8", Int8Pointers)]
+    _fields_ = [("float32", POINTER), ("bf16", POINTER), ("int8", Int8Pointers)]
 
 
 class NormPointers(ctypes.Structure):

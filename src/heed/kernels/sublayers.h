@@ -1,6 +1,7 @@
 /* What the layers of encoder and decoder have in common: linear layers, norms, residual connections, feed-forward.
    Matrices are row-major; a weight is d_in x d_out. */
 #pragma once
+#include "bf16.h"
 #include "float32.h"
 #include "int8.h"
 #include "relu.h"
@@ -14,8 +15,9 @@ typedef struct {
     const float *gain, *bias;
 } Norm;
 
-typedef struct { /* one or the other; float32 is null for 8-bit weights */
+typedef struct { /* one of the three; the other pointers are null */
     const float *float32;
+    const Pair *bf16; /* packed by heed_bf16_pack */
     Int8Weight int8;
 } Weight;
 
@@ -31,9 +33,13 @@ typedef struct {
     Norm last_norm; /* of pre-norm layers only */
 } Stack;
 
-/* y = x · weight; `scratch` is for 8-bit weights, as in int8.h. */
+/* y = x · weight; `scratch` is for weights in bfloat16 and in 8 bits, as in bf16.h and int8.h. */
 static inline void linear(
     const Stack *stack, const float *x, const Weight *weight, float *y, long rows, long in, long out, float *scratch) {
+    if (weight->bf16) {
+        heed_bf16_multiply(x, 0, weight->bf16, y, rows, in, out, 0, (Pair *)scratch);
+        return;
+    }
     if (!weight->float32) {
         heed_int8_linear(x, &weight->int8, 0, y, rows, in, out, scratch);
         return;

@@ -13,10 +13,10 @@ import numpy as np
 
 from heed.kernels import structures
 from heed.kernels.library import library
-from heed.kernels.matrix import Floats, Ints, Matrix, address
+from heed.kernels.matrix import MATRICES, Floats, Ints, Matrix, address
 from heed.kernels.structures import POINTER, FeedForwardPointers, Mask, NormPointers, Stack, WeightPointers
 from heed.native.state import KeysValues, SearchState, Source
-from heed.native.weights import FeedForward, Norm, Weights
+from heed.native.weights import FeedForward, Norm, Weights, check_precision
 
 _EPSILON = 1e-6  # of all norms, as in `heed.model.layers`
 _MAX_VECTOR_WIDTH = 16  # of all processors; rows of attention weights are padded to a multiple of it
@@ -33,7 +33,6 @@ class NativeModel:
         self._positions_LD = np.zeros((0, self._d), np.float32)
         per_position = max(2 * self._keys + self._values, config.d_ff)
         self._scratch_per_row = 2 * self._d + self._values + per_position
-        self._int8_scratch_per_row = max(self._d, self._values, config.d_ff) // 2 + 4
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -67,6 +66,7 @@ class NativeModel:
         return {"weights": self.weights}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        check_precision(state["weights"].precision)  # of another process, or another machine
         self.__init__(state["weights"])  # type: ignore[misc]
 
     @property
@@ -101,7 +101,7 @@ class NativeModel:
         encoded = KeysValues.empty(n_layers, n_sentences, longest, self._keys, self._values)
         width = longest + _MAX_VECTOR_WIDTH
         weights = np.empty(longest * width * (1 if captured_NHSS is None else h), np.float32)
-        shared_scratch = max((self.config.key_size + 2) * width, n_rows * self._int8_scratch_per_row)
+        shared_scratch = max((self.config.key_size + 2) * width, self._product_scratch(n_rows))
         scratch = np.empty(n_rows * self._scratch_per_row + shared_scratch, np.float32)
         pointers = _layer_addresses(encoded)
         assert self._library is not None
@@ -146,7 +146,7 @@ class NativeModel:
                 raise ValueError("attention weights are captured for a single hypothesis of a single sentence only")
 
         rows = n_sentences * width
-        shared_scratch = max(2 * (max(end, n_source) + _MAX_VECTOR_WIDTH), rows * self._int8_scratch_per_row)
+        shared_scratch = max(2 * (max(end, n_source) + _MAX_VECTOR_WIDTH), self._product_scratch(rows))
         scratch = np.empty(rows * self._scratch_per_row + shared_scratch, np.float32)
         logits_BWV = np.empty((n_sentences, width, self.vocabulary.size), np.float32)
         target, attended = _layer_addresses(slots), _layer_addresses(source.slots)
@@ -186,6 +186,10 @@ class NativeModel:
             _check("a mask", state.mask_BWM, (n_sentences, width, end))
         if state.source.mask_B1S is not None:
             _check("a mask", state.source.mask_B1S, (n_sentences, 1, n_source))
+
+    def _product_scratch(self, rows: int) -> int:
+        """Return how many floats the widest product needs as scratch."""
+        return MATRICES[self.weights.precision].scratch(rows, max(self._d, self._values, self.config.d_ff))
 
     # --- embedding and positions --------------------------------------------------------------------------
 

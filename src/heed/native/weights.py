@@ -1,8 +1,8 @@
 """The weights of a run folder's checkpoint in the layout that C reads, each in memory once.
 
-The checkpoint is read one array at a time, and each goes to its place. In float32, the embedding of a token is read
-from the projection before the softmax, which is the same matrix. Weights that are stored in 8 bits stay so, if the
-search is in 8 bits.
+The checkpoint is read one array at a time, and each goes to its place. In float32 and bfloat16, the embedding of a
+token is read from the projection before the softmax, which is the same matrix. Weights that are stored in 8 bits stay
+so, if the search is in 8 bits.
 """
 
 from collections.abc import Callable
@@ -14,9 +14,10 @@ import numpy as np
 
 from heed.checkpoint import ArrayFile, Kind
 from heed.config import ModelConfig
-from heed.errors import CheckpointError
+from heed.errors import CheckpointError, ConfigError
+from heed.kernels import bf16_ways
 from heed.kernels.library import library
-from heed.kernels.matrix import Codes, Float32Matrix, Floats, Int8Matrix, Ints, Matrix
+from heed.kernels.matrix import MATRICES, Codes, Floats, Ints, Matrix, Precision
 from heed.model.stored import SCALE
 from heed.run import RunFolder
 from heed.vocabulary import Vocabulary
@@ -54,6 +55,19 @@ def reason_not_native(config: ModelConfig) -> str | None:
             "the C kernels are not available (HEED_KERNELS=off, or no C compiler that works: install one, such as gcc)"
         )
     return None
+
+
+def check_precision(precision: Precision) -> None:
+    """Check that this processor computes with weights of this precision, and prepare it.
+
+    Raises:
+        ConfigError: it cannot.
+    """
+    if precision == "bfloat16" and (reason := bf16_ways.reason_not_here()) is not None:
+        raise ConfigError(
+            f"bfloat16 weights (--bfloat16, bfloat16=True) cannot be used: {reason}; leave them out, or use 8-bit "
+            "weights (--int8, int8=True)"
+        )
 
 
 @dataclass(frozen=True)
@@ -132,8 +146,14 @@ class _Place:
 class Weights:
     """All weights of a model, to be filled from a checkpoint."""
 
-    def __init__(self, config: ModelConfig, vocabulary: Vocabulary, int8: bool) -> None:
-        self.config, self.vocabulary, self.int8 = config, vocabulary, int8
+    def __init__(self, config: ModelConfig, vocabulary: Vocabulary, precision: Precision) -> None:
+        """Lay out the weights.
+
+        Raises:
+            ConfigError: this processor does not compute in that precision.
+        """
+        check_precision(precision)
+        self.config, self.vocabulary, self.precision = config, vocabulary, precision
         self._places: dict[str, _Place] = {}
         d, keys, values = config.d_model, config.h * config.key_size, config.h * config.value_size
         self.encoder = [self._encoder_layer(f"encoder.{i}", d, keys, values) for i in range(config.encoder_layers)]
@@ -147,7 +167,7 @@ class Weights:
         self.decoder_norm = self._norm("decoder_norm", d) if is_pre else None
         self.logits = self._matrix(d, ("embedding", vocabulary.size))
         self._float_embedding: Table | None = None  # only if it is stored in float32, but the search is in 8 bits
-        if int8:
+        if precision == "int8":
             self._float_embedding = Table()
             self._places["embedding.weight"].put.append(self._float_embedding.put)
         self._own_source: Table | None = None
@@ -231,7 +251,7 @@ class Weights:
     def _matrix(self, d_in: int, *parts: tuple[str, int]) -> Matrix:
         """Return a matrix of weights side by side, given by their names and widths."""
         d_out = sum(width for _, width in parts)
-        matrix = Int8Matrix(d_in, d_out) if self.int8 else Float32Matrix(d_in, d_out)
+        matrix = MATRICES[self.precision](d_in, d_out)
         first = 0
         for name, width in parts:
             puts = partial(matrix.put, first), partial(matrix.put_codes, first)
@@ -250,18 +270,19 @@ class Weights:
         return table
 
 
-def load_weights(run: RunFolder, which: str, int8: bool) -> Weights:
+def load_weights(run: RunFolder, which: str, precision: Precision) -> Weights:
     """Return the weights of one checkpoint of a run.
 
     Raises:
         CheckpointError: there is no such checkpoint, it does not fit the run's config or vocabulary, or this package
             does not implement its model.
+        ConfigError: this processor does not compute in that precision.
     """
     if reason := reason_not_native(run.config.model):
         raise CheckpointError(f"{run.path}: {reason}; use engine torch")
     path = run.checkpoint_path(which)
     run.check_fingerprint(path)
     run.check_size(path)
-    weights = Weights(run.config.model, run.tokenizer.vocabulary, int8)
+    weights = Weights(run.config.model, run.tokenizer.vocabulary, precision)
     weights.fill(ArrayFile(path, "model"), str(path))
     return weights

@@ -9,7 +9,7 @@ import torch
 
 from heed.config import Config, DataConfig
 from heed.errors import ConfigError
-from heed.kernels import bf16
+from heed.kernels import bf16_ways
 from heed.paper.chart import Axis, Series, chart
 from heed.paper.plan import Planned, plan_part
 from heed.paper.report import Part, Table
@@ -116,7 +116,7 @@ def scaled(config: Config, scale: Scale) -> Config:
     """Return a row of the paper at a smaller scale, with all its ratios to base."""
     model, train = config.model, config.train
     max_steps = train.max_steps * scale.max_steps // table3("base").train.max_steps
-    is_bfloat16 = scale.is_fast and bool(bf16.ways()) and not torch.cuda.is_available()
+    is_bfloat16 = scale.is_fast and bool(bf16_ways.ways()) and not torch.cuda.is_available()
     return replace(
         config,
         model=replace(

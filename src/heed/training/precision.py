@@ -2,21 +2,15 @@
 
 import functools
 import os
-import platform
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import torch
 
-from heed.cache import cache_folder, is_private
-from heed.durable import read_json, write_json
-from heed.errors import ConfigError, HeedError
-from heed.kernels import bf16
-from heed.kernels.library import library_path
+from heed.errors import ConfigError
+from heed.kernels import bf16_ways
+from heed.kernels.bf16_ways import fault_of
 from heed.model.products import Bfloat16Products
 
 _DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -25,7 +19,6 @@ _DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 # empty), and oneDNN then generates code that dies of SIGILL. It reads this variable before its first product.
 _WITHOUT_AMX = {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16"}
 _TRIAL = Path(__file__).with_name("try_bfloat16.py")
-_TRIAL_SECONDS = 300  # it takes two or three, mostly to import torch
 
 
 def check_precision(precision: str, device: torch.device, say: Callable[[str], None] = lambda text: None) -> None:
@@ -42,8 +35,8 @@ def check_precision(precision: str, device: torch.device, say: Callable[[str], N
     elif device.type == "cpu" and not _has_bfloat16_instructions():
         reason = "this CPU has no bfloat16 instructions (AMX or AVX512_BF16), so it would be slower; use float32"
     elif device.type == "cpu" and has_own_products(precision, device):
-        if failed := _failed_trials():
-            say(f"bfloat16 products: {failed} on this CPU, so they use {_own_products()}")
+        if failed := bf16_ways.failed_trials():
+            say(f"bfloat16 products: {failed} on this CPU, so they use {bf16_ways.chosen()}")
     elif device.type == "cpu":
         settings, reason = _bfloat16_here()
         if not settings.items() <= os.environ.items():
@@ -57,7 +50,7 @@ def check_precision(precision: str, device: torch.device, say: Callable[[str], N
 
 def faster_precision(precision: str, device: torch.device) -> str:
     """Return advice if this device multiplies faster in another precision; "" if not."""
-    if precision == "float32" and device.type == "cpu" and bf16.ways():
+    if precision == "float32" and device.type == "cpu" and bf16_ways.ways():
         return "this CPU trains faster with --set train.precision=bfloat16"
     return ""
 
@@ -73,12 +66,12 @@ def products_in(precision: str, device: torch.device, compiled: bool = False) ->
 
 def has_own_products(precision: str, device: torch.device) -> bool:
     """Return whether heed's kernels compute its products: bfloat16 on a CPU with AMX or AVX512-BF16."""
-    return precision == "bfloat16" and device.type == "cpu" and _own_products() is not None
+    return precision == "bfloat16" and device.type == "cpu" and bf16_ways.chosen() is not None
 
 
 def products_by(precision: str, device: torch.device) -> str:
     """Name what computes the products of this precision: instructions that heed's kernels use, or PyTorch."""
-    return (_own_products() if has_own_products(precision, device) else None) or "PyTorch"
+    return (bf16_ways.chosen() if has_own_products(precision, device) else None) or "PyTorch"
 
 
 def make_scaler(precision: str, device: torch.device) -> torch.amp.GradScaler:
@@ -86,76 +79,9 @@ def make_scaler(precision: str, device: torch.device) -> torch.amp.GradScaler:
     return torch.amp.GradScaler(device.type, enabled=precision == "float16")
 
 
-def bfloat16_fault(environment: Mapping[str, str], way: str | None = None) -> str | None:
-    """Multiply in bfloat16 in a new process with this environment; return what went wrong, or None.
-
-    `way`: with heed's kernels and these instructions instead of PyTorch's.
-    """
-    try:
-        command = [sys.executable, "-P", str(_TRIAL), *([] if way is None else [way])]
-        done = subprocess.run(command, env=environment, capture_output=True, timeout=_TRIAL_SECONDS)
-    except subprocess.TimeoutExpired:
-        return f"took more than {_TRIAL_SECONDS} seconds"
-    if done.returncode == 0:
-        return None
-    if done.returncode < 0:
-        return f"died of {signal.Signals(-done.returncode).name}"
-    last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
-    return f"failed ({last[0]})"
-
-
-@functools.cache
-def _own_products() -> str | None:
-    """Let the kernels use the fastest instructions that multiply right on this machine, and return their name."""
-    way = next((way for way, fault in _own_trials().items() if fault is None), None)
-    if way is not None:
-        bf16.use(way)
-    return way
-
-
-def _failed_trials() -> str:
-    """Say what went wrong with faster instructions; "" if nothing did."""
-    return ", ".join(f"{way} {fault}" for way, fault in _own_trials().items() if fault is not None)
-
-
-@functools.cache
-def _own_trials() -> dict[str, str | None]:
-    """Try the kernels, fastest first, until one works; return what went wrong with each.
-
-    The answers are kept in the cache, for later runs.
-    """
-    if not bf16.ways():
-        return {}
-    note = _note()
-    known = {} if note is None else _noted(note)
-    trials: dict[str, str | None] = {}
-    for way in bf16.ways():
-        trials[way] = known[way] if way in known else bfloat16_fault(os.environ, way)
-        if trials[way] is None:
-            break
-    if note is not None and not trials.items() <= known.items():
-        with suppress(OSError):  # a cache that cannot be written: try again next time
-            write_json(note, {"machine": platform.node(), "faults": trials})
-    return trials
-
-
-def _note() -> Path | None:
-    """Return the file for the answers about these kernels; None: they, or it, cannot be kept."""
-    library, folder = library_path(), cache_folder()
-    if library is None or folder is None or not is_private(folder.stat()):
-        return None
-    return folder / f"{library.stem}.bf16.json"
-
-
-def _noted(note: Path) -> dict[str, str | None]:
-    """Return the answers of an earlier run on this machine: machines may share a home folder."""
-    try:
-        kept = read_json(note)
-        if kept["machine"] == platform.node() and isinstance(kept["faults"], dict):
-            return kept["faults"]
-    except (HeedError, KeyError):
-        pass  # not tried yet, or damaged
-    return {}
+def bfloat16_fault(environment: Mapping[str, str]) -> str | None:
+    """Multiply in bfloat16 with PyTorch in a new process with this environment; return what went wrong, or None."""
+    return fault_of(_TRIAL, environment=environment)
 
 
 @functools.cache
