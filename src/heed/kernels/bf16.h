@@ -8,7 +8,8 @@
 
 typedef uint32_t Pair;
 
-/* Whether there is code that multiplies with tiles (AMX), and the processor and the kernel of the system offer them. */
+/* Whether there is code that multiplies with tiles (AMX), and the processor and the kernel of the system offer them.
+   The kernel offers them only to a process that has asked, which this does. */
 int heed_bf16_tiles_offered(void);
 
 /* heed_bf16_multiply with tiles; `scratch` has room for A: (m + 32) x k/2 pairs, k rounded up to a multiple of 32. */
