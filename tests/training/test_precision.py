@@ -190,6 +190,18 @@ def test_the_trial_of_the_kernels_is_remembered_on_this_machine(
     assert trials() == {"AMX": None} and len(tried) == 4
 
 
+@pytest.mark.skipif(not bf16.ways(), reason="needs a C compiler, and a processor with AVX512-BF16")
+@pytest.mark.parametrize("fault", [f"took more than {precision._TRIAL_SECONDS} seconds", "died of SIGKILL"])
+def test_a_trial_on_a_busy_machine_is_made_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fault: str) -> None:
+    outcomes = iter([fault, None, None])
+    monkeypatch.setattr(precision, "bfloat16_fault", lambda environment, way: next(outcomes))
+    monkeypatch.setattr(precision, "library_path", lambda: tmp_path / "kernels-1-2.so")
+    monkeypatch.setattr(precision.bf16, "ways", lambda: ("AMX", "AVX512-BF16"))
+    trials = precision._own_trials.__wrapped__
+    assert trials() == {"AMX": fault, "AVX512-BF16": None}
+    assert [trials(), trials()] == [{"AMX": None}, {"AMX": None}]
+
+
 def test_a_faster_precision_is_pointed_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(precision.bf16, "ways", lambda: ("AVX512-BF16",))
     assert "train.precision=bfloat16" in faster_precision("float32", CPU)

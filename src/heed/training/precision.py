@@ -25,6 +25,8 @@ _DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16}
 _WITHOUT_AMX = {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16"}
 _TRIAL = Path(__file__).with_name("try_bfloat16.py")
 _TRIAL_SECONDS = 300  # it takes two or three, mostly to import torch
+_TOO_LONG = f"took more than {_TRIAL_SECONDS} seconds"
+_PASSING = (_TOO_LONG, "died of SIGKILL")  # what may go wrong on a busy machine, or without memory, and not next time
 
 
 def check_precision(precision: str, device: torch.device, say: Callable[[str], None] = lambda text: None) -> None:
@@ -94,7 +96,7 @@ def bfloat16_fault(environment: Mapping[str, str], way: str | None = None) -> st
         command = [sys.executable, "-P", str(_TRIAL), *([] if way is None else [way])]
         done = subprocess.run(command, env=environment, capture_output=True, timeout=_TRIAL_SECONDS)
     except subprocess.TimeoutExpired:
-        return f"took more than {_TRIAL_SECONDS} seconds"
+        return _TOO_LONG
     if done.returncode == 0:
         return None
     if done.returncode < 0:
@@ -121,7 +123,7 @@ def _failed_trials() -> str:
 def _own_trials() -> dict[str, str | None]:
     """Try the kernels, fastest first, until one works; return what went wrong with each.
 
-    The answers are kept beside the kernels, for later runs.
+    The answers are kept beside the kernels, for later runs, unless they may be others then.
     """
     if not bf16.ways():
         return {}
@@ -133,9 +135,10 @@ def _own_trials() -> dict[str, str | None]:
         trials[way] = known[way] if way in known else bfloat16_fault(os.environ, way)
         if trials[way] is None:
             break
-    if note is not None and not trials.items() <= known.items():
+    lasting = {way: fault for way, fault in trials.items() if fault not in _PASSING}
+    if note is not None and not lasting.items() <= known.items():
         with suppress(OSError):  # a cache that cannot be written: try again next time
-            write_json(note, {"machine": platform.node(), "faults": trials})
+            write_json(note, {"machine": platform.node(), "faults": lasting})
     return trials
 
 
