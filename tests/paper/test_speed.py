@@ -30,7 +30,7 @@ def test_threads_wait_at_the_same_time() -> None:
 
 
 def test_a_wait_while_the_waits_are_read_makes_no_update_faster(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A clock by hand: an update takes a second, and each time that the waits have been read, a core is lost for two."""
+    """A clock by hand: an update takes a second, and after each look at the waits, the core is lost for two."""
     now, waited = 0.0, 0.0
 
     def read() -> dict[str, float]:

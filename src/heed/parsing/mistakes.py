@@ -41,7 +41,8 @@ class Example:
 class Kind:
     """The errors of one kind."""
 
-    labels: Counter[str] = field(default_factory=Counter)  # predicted ones of crossing and spurious brackets, else gold ones
+    # Of gold brackets; of predicted ones, if they are crossing or spurious.
+    labels: Counter[str] = field(default_factory=Counter)
     example: Example | None = None  # in the shortest sentence that has one
 
     @property
