@@ -112,7 +112,7 @@ class TrainConfig:
     lanes: int = 0  # threads that share a micro-batch, each with its share of the cores; 0: one per core, if worth it
     warmup_steps: int = 4_000  # steps with a rising learning rate, equation (3)
     learning_rate_factor: float = 1.0  # multiplies equation (3)
-    cooldown_steps: int = 0  # last steps, in which the learning rate falls to 0 in a line; 0: none, as in the paper
+    cooldown_steps: int = 0  # last steps, in which the learning rate falls linearly to 0; 0: none, as in the paper
     adam_beta1: float = 0.9  # decay of Adam's average of gradients (section 5.3)
     adam_beta2: float = 0.98  # decay of Adam's average of squared gradients
     adam_epsilon: float = 1e-9  # added to Adam's denominator

@@ -16,10 +16,12 @@ typedef union {
 
 static _Thread_local Tile tiles[8];
 static _Thread_local int configured;
+static int allowed; /* to this process: Linux asks that of each, and of each program that it starts */
 
-static int tiles_offered(void) { return 1; }
+static int tiles_offered(void) { return allowed = 1; }
 
 static void tiles_configure(void) {
+    if (!allowed) abort();   /* a processor faults */
     if (configured) abort(); /* the call before this one did not release them */
     configured = 1;
     memset(tiles, 0, sizeof tiles);

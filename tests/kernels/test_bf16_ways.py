@@ -42,6 +42,16 @@ def test_trials_are_remembered_on_this_machine(monkeypatch: pytest.MonkeyPatch, 
     assert trials() == trials() and len(tried) == 6
 
 
+@pytest.mark.parametrize("fault", [f"took more than {bf16_ways._TRIAL_SECONDS} seconds", "died of SIGKILL"])
+def test_a_trial_on_a_busy_machine_is_made_again(monkeypatch: pytest.MonkeyPatch, untried: None, fault: str) -> None:
+    outcomes = iter([fault, None, None])
+    monkeypatch.setattr(bf16_ways, "fault_of", lambda program, way: next(outcomes))
+    monkeypatch.setattr(bf16_ways, "ways", lambda: ("AMX", "AVX512-BF16"))
+    trials = bf16_ways._trials.__wrapped__
+    assert trials() == {"AMX": fault, "AVX512-BF16": None}
+    assert [trials(), trials()] == [{"AMX": None}, {"AMX": None}]
+
+
 @pytest.mark.parametrize(
     ("faults", "way", "reason"),
     [

@@ -144,6 +144,9 @@ def test_a_learning_curve(asked: list[str], result: Json, tmp_path: Path, capsys
         assert larger[: len(smaller)] == smaller
     assert sorted(parts[-1]) == sorted(map(str, parsers.Scorer(str(tmp_path / "train.mrg")).gold))
     page = (tmp_path / "out" / "report.html").read_text()
+    (tmp_path / "train.mrg").write_text(treebank(40, 7), encoding="utf-8")
+    assert main([*asked, "--sizes"]) == 1  # what was trained on other trees is not shown as a result of these
+    assert "1of8.mrg: has other trees than" in capsys.readouterr().err
     assert "Learning curve" in page and "not comparable: semi-supervised" in page
 
 

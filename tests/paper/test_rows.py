@@ -122,7 +122,7 @@ def test_the_time_left_does_not_count_what_comes_before_a_rows_first_step() -> N
     assert clock.step(1, 2, now=100.0) is None
     assert clock.step(1, 1, now=101.0) == pytest.approx(1 * 1 + 3 * 2)
     assert clock.step(1, 0, now=102.0) == pytest.approx(3 * 2)
-    clock.end_row(now=104.0)  # its validation counts: two steps took 4 seconds
+    clock.end_row(1, now=104.0)  # its validation counts: two steps took 4 seconds
     assert clock.step(2, 2, now=204.0) == pytest.approx(2 * 2 * 2)
     assert clock.step(2, 1, now=208.0) == pytest.approx(1 * 2 * 2)
     assert clock.step(2, 0, now=212.0) == 0
@@ -130,8 +130,15 @@ def test_the_time_left_does_not_count_what_comes_before_a_rows_first_step() -> N
 
 def test_a_finished_row_leaves_no_time() -> None:
     clock = Clock([5.0, 10.0], [0, 2])
-    clock.end_row(now=50.0)
+    clock.end_row(1, now=50.0)
     assert clock.step(2, 1, now=60.0) is None and clock.step(2, 0, now=61.0) == 0
+
+
+def test_a_row_that_diverged_leaves_no_time() -> None:
+    clock = Clock([5.0, 5.0], [9, 2])
+    assert [clock.step(1, 8, now=0.0), clock.step(1, 7, now=1.0)] == [None, pytest.approx(7 + 2)]
+    clock.end_row(1, now=1.0)
+    assert clock.step(2, 1, now=50.0) == pytest.approx(1)
 
 
 def test_operations_grow_with_the_batch(texts: Texts) -> None:

@@ -5,13 +5,16 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
-from heed.config import DataConfig
-from heed.paper import table3
+from heed.config import Config, DataConfig
+from heed.paper import speed, table3
 from heed.paper.report import lines
 from heed.paper.speed import Speed, Timed, longest_wait, speed_of, waits
+from heed.vocabulary import Vocabulary
+from tests.conftest import VOCABULARY, small_config
 from tests.processes import Started
 
 
@@ -24,6 +27,27 @@ def test_what_a_thread_waited_for_a_core_is_not_its_own_time() -> None:
 def test_threads_wait_at_the_same_time() -> None:
     assert longest_wait({"1": 1.0, "2": 5.0}, {"1": 4.0, "2": 6.0, "3": 2.0}) == 3.0
     assert longest_wait({}, {}) == 0.0
+
+
+def test_a_wait_while_the_waits_are_read_makes_no_update_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock by hand: an update takes a second, and after each look at the waits, the core is lost for two."""
+    now, waited = 0.0, 0.0
+
+    def read() -> dict[str, float]:
+        nonlocal now, waited
+        found = {"1": waited}
+        now, waited = now + 2, waited + 2
+        return found
+
+    def update(*_: object) -> None:
+        nonlocal now
+        now += 1
+
+    monkeypatch.setattr(speed, "time", SimpleNamespace(perf_counter=lambda: now))
+    monkeypatch.setattr(speed, "waits", read)
+    monkeypatch.setattr(speed, "train_step", update)
+    found = speed.measured_speed(Config(model=small_config()), Vocabulary(VOCABULARY))
+    assert found.seconds_per_operation > 0 and found.slowdown >= 1
 
 
 @pytest.mark.skipif(not waits() or not hasattr(os, "sched_setaffinity"), reason="needs Linux's counts of waiting")

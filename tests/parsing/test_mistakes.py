@@ -52,6 +52,15 @@ def test_what_cannot_be_compared_is_missing_and_spurious() -> None:
     assert all(kind.example is None for kind in found.kinds.values())
 
 
+def test_labels_that_count_as_equal_are_one_label() -> None:
+    """EVALB's COLLINS.prm takes PRT for ADVP: nothing is wrong, so each label has a score of 100 or no brackets."""
+    gold, predicted = trees("(VP (VB go) (ADVP (RB on)) (PP (IN by)))", "(VP (VB go) (PRT (RB on)) (PP (IN by)))")
+    found = count_mistakes([(gold, predicted)], Parameters())
+    assert {label: (one.gold, one.predicted, one.f1) for label, one in found.labels.items()} == dict.fromkeys(
+        ("VP", "ADVP", "PP"), (1, 1, 100.0)
+    )
+
+
 def test_the_example_is_the_shortest() -> None:
     long, short = trees("(S (NP (DT The) (NN cat)) (VP (VBZ sleeps)))", "(S (NP (PRP It)) (VP (VBZ rains)))")
     wrong = trees("(S (NP (DT The) (NN cat)) (NP (VBZ sleeps)))", "(S (VP (PRP It)) (VP (VBZ rains)))")

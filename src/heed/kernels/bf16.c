@@ -14,7 +14,10 @@ void heed_bf16_ways(int *claimed) {
 
 static long way = 1; /* tiles are used only if asked for: they must be tried first */
 
-void heed_bf16_use(long wanted) { way = wanted; }
+void heed_bf16_use(long wanted) {
+    if (wanted == 0) heed_bf16_tiles_offered(); /* a process that has not asked for tiles faults */
+    way = wanted;
+}
 
 #ifdef __AVX512BF16__
 /* A is row by row or, if it was transposed, in blocks of 6 rows, pair by pair. */

@@ -6,7 +6,8 @@
 #pragma once
 #include "bf16.h"
 
-/* Whether there is code that multiplies with tiles (AMX), and the processor and the kernel of the system offer them. */
+/* Whether there is code that multiplies with tiles (AMX), and the processor and the kernel of the system offer them.
+   The kernel offers them only to a process that has asked, which this does. */
 int heed_bf16_tiles_offered(void);
 
 /* heed_bf16_multiply with tiles. */

@@ -20,6 +20,8 @@ from heed.kernels.library import library, library_path
 WAYS = ("AMX", "AVX512-BF16")  # the instructions there are kernels for, fastest first
 _TRIAL = Path(__file__).with_name("try_bf16.py")
 _TRIAL_SECONDS = 300  # a trial takes two or three at most, mostly to import torch or to compile the kernels
+_TOO_LONG = f"took more than {_TRIAL_SECONDS} seconds"
+_PASSING = (_TOO_LONG, "died of SIGKILL")  # what may go wrong on a busy machine, or without memory, and not next time
 
 
 @functools.cache
@@ -71,7 +73,7 @@ def fault_of(program: Path, *arguments: str, environment: Mapping[str, str] | No
         command = [sys.executable, "-P", str(program), *arguments]
         done = subprocess.run(command, env=environment, capture_output=True, timeout=_TRIAL_SECONDS)
     except subprocess.TimeoutExpired:
-        return f"took more than {_TRIAL_SECONDS} seconds"
+        return _TOO_LONG
     if done.returncode == 0:
         return None
     if done.returncode < 0:
@@ -84,7 +86,7 @@ def fault_of(program: Path, *arguments: str, environment: Mapping[str, str] | No
 def _trials() -> dict[str, str | None]:
     """Try the kernels, fastest first, until one works; return what went wrong with each.
 
-    The answers are kept in the cache, for later runs.
+    The answers are kept in the cache, for later runs, unless they may be others then.
     """
     if not ways():
         return {}
@@ -95,9 +97,10 @@ def _trials() -> dict[str, str | None]:
         trials[way] = known[way] if way in known else fault_of(_TRIAL, way)
         if trials[way] is None:
             break
-    if note is not None and not trials.items() <= known.items():
+    lasting = {way: fault for way, fault in trials.items() if fault not in _PASSING}
+    if note is not None and not lasting.items() <= known.items():
         with suppress(OSError):  # a cache that cannot be written: try again next time
-            write_json(note, {"machine": platform.node(), "faults": trials})
+            write_json(note, {"machine": platform.node(), "faults": lasting})
     return trials
 
 

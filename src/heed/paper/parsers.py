@@ -85,7 +85,7 @@ def size_plans(config: Config, folder: Path) -> list[RowPlan]:
     """Return a parser for 1/8, 1/4, 1/2 and all of the trees, which it writes to a folder; each has the ones before.
 
     Raises:
-        DataError: there are too few trees.
+        DataError: there are too few trees, or the folder has parts of others.
     """
     path = config.data.train_trees
     trees = [str(tree) for _, tree in read_located(path)]
@@ -97,8 +97,13 @@ def size_plans(config: Config, folder: Path) -> list[RowPlan]:
     for share in _SHARES:
         part = folder / f"1of{share}.mrg"
         content = "".join(f"{tree}\n" for tree in trees[: len(trees) // share]).encode()
-        if not part.exists() or part.read_bytes() != content:  # a run notices by its time that a text has changed
+        if not part.exists():
             write_file(part, content)
+        elif part.read_bytes() != content:  # finished rows would be shown as if trained on these
+            raise DataError(
+                f"{part}: has other trees than {path}; give the old --trees to continue, choose another --out, or "
+                f"delete {folder.parent}"
+            )
         data = replace(config.data, train_trees=str(part.absolute()))
         found.append(RowPlan(part.stem, replace(config, data=data)))
     return found

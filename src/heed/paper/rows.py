@@ -177,10 +177,11 @@ class Clock:
             return 0.0
         return self._seconds * rest / self._done if self._done else None
 
-    def end_row(self, now: float) -> None:
-        """Count what followed the row's last step: its validation."""
+    def end_row(self, number: int, now: float) -> None:
+        """Count what followed the row's last step: its validation. A row that diverged has no steps left, either."""
         self._seconds += 0.0 if self._before is None else now - self._before
         self._before = None
+        self._left[number - 1] = 0
 
 
 def _train(row: RowPlan, path: Path, clock: Clock, number: int, n_rows: int, on_progress: OnProgress) -> str:
@@ -196,7 +197,7 @@ def _train(row: RowPlan, path: Path, clock: Clock, number: int, n_rows: int, on_
             return resume(path, on_step=on_step, quiet=True).reason
         return train(row.config, path, on_step=on_step, quiet=True).reason
     finally:
-        clock.end_row(time.monotonic())
+        clock.end_row(number, time.monotonic())
 
 
 def _result(path: Path) -> RowResult:

@@ -54,10 +54,10 @@ def measured_speed(config: Config, vocabulary: Vocabulary) -> Speed:
         train_step(learner, [batch], batch.n_tokens, 1)
         timed: list[Timed] = []
         while sum(one.seconds for one in timed) < _SECONDS:
-            before, began = waits(), time.perf_counter()
+            began, before = time.perf_counter(), waits()  # in this order: no wait counts that is not timed
             train_step(learner, [batch], batch.n_tokens, 2 + len(timed))
-            seconds = time.perf_counter() - began
-            timed.append(Timed(seconds, longest_wait(before, waits())))
+            waited = longest_wait(before, waits())
+            timed.append(Timed(time.perf_counter() - began, waited))
     return speed_of(
         timed, float(model_class(config.model).update_operations(config.model, vocabulary, lengths, lengths))
     )
@@ -66,7 +66,8 @@ def measured_speed(config: Config, vocabulary: Vocabulary) -> Speed:
 def speed_of(timed: list[Timed], operations: float) -> Speed:
     """Return the speed of the fastest update of so many operations, and the slowdown of all."""
     seconds, waited = sum(one.seconds for one in timed), sum(one.waited for one in timed)
-    return Speed(min(one.seconds - one.waited for one in timed) / operations, seconds / (seconds - waited))
+    fastest = min(timed, key=lambda one: one.seconds)
+    return Speed((fastest.seconds - fastest.waited) / operations, seconds / (seconds - waited))
 
 
 def waits() -> dict[str, float]:

@@ -9,13 +9,13 @@ import torch
 
 from heed.config import Config, DataConfig
 from heed.errors import ConfigError
-from heed.kernels import bf16_ways
 from heed.paper.chart import Axis, Series, chart
 from heed.paper.plan import Planned, plan_part
 from heed.paper.report import Part, Table
 from heed.paper.rows import RowPlan, RowResult, operations
 from heed.paper.speed import Speed
 from heed.presets import TABLE_3, table3
+from heed.training.precision import has_own_products
 from heed.vocabulary import Vocabulary
 from heed.wording import did_you_mean, perplexity
 
@@ -116,7 +116,7 @@ def scaled(config: Config, scale: Scale) -> Config:
     """Return a row of the paper at a smaller scale, with all its ratios to base."""
     model, train = config.model, config.train
     max_steps = train.max_steps * scale.max_steps // table3("base").train.max_steps
-    is_bfloat16 = scale.is_fast and bool(bf16_ways.ways()) and not torch.cuda.is_available()
+    is_bfloat16 = scale.is_fast and not torch.cuda.is_available() and has_own_products("bfloat16", torch.device("cpu"))
     return replace(
         config,
         model=replace(

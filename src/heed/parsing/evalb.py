@@ -250,7 +250,7 @@ def compare_brackets(gold: Tree, predicted: Tree | None, parameters: Parameters)
         other = _Sentence(predicted, parameters)
         _keep_as_in(right, other, parameters)
         guessed = other.brackets(parameters)
-        words_agree = _compared(right, other, 0, parameters).status == Status.COMPARED
+        words_agree = not _difference(right, other, parameters)
         if words_agree:
             pairs = _pairs(brackets, guessed, parameters)
     kept = [place for place, is_kept in enumerate(right.kept) if is_kept]
@@ -296,16 +296,22 @@ def _length(gold: Tree, parameters: Parameters) -> int:
     return sum(tag not in parameters.delete_for_length for tag in gold.tags())
 
 
+def _difference(right: _Sentence, other: _Sentence, parameters: Parameters) -> str:
+    """Say how the words that are kept differ; "" if they are the same."""
+    right_words, other_words = right.words(), other.words()
+    if len(right_words) != len(other_words):
+        return f"{len(right_words)} words to compare, but {len(other_words)} in the predicted tree"
+    for one, two in zip(right_words, other_words, strict=True):
+        if not parameters.same_word(str(one.word), str(two.word)):
+            return f'the word "{one.word}" is "{two.word}" in the predicted tree'
+    return ""
+
+
 def _compared(right: _Sentence, other: _Sentence, length: int, parameters: Parameters) -> Counts:
     right_words, other_words = right.words(), other.words()
     n_words = len(right_words)
-    if n_words != len(other_words):
-        problem = f"{n_words} words to compare, but {len(other_words)} in the predicted tree"
+    if problem := _difference(right, other, parameters):
         return Counts(Status.WORDS_DIFFER, length, words=n_words, problem=problem)
-    for one, two in zip(right_words, other_words, strict=True):
-        if not parameters.same_word(str(one.word), str(two.word)):
-            problem = f'the word "{one.word}" is "{two.word}" in the predicted tree'
-            return Counts(Status.WORDS_DIFFER, length, words=n_words, problem=problem)
     gold, predicted = right.brackets(parameters), other.brackets(parameters)
     right_tags = sum(
         parameters.same_label(one.label, two.label) for one, two in zip(right_words, other_words, strict=True)

@@ -22,7 +22,7 @@ KINDS = ("wrong label", "missing", "crossing", "spurious")
 
 @dataclass
 class LabelTotals(Brackets):
-    """The brackets of one label."""
+    """The brackets of one label; a predicted one that equals a gold one (as PRT does ADVP) has its label."""
 
     other_label: int = 0  # gold ones over whose words there is a predicted bracket instead, with another label
 
@@ -41,9 +41,8 @@ class Example:
 class Kind:
     """The errors of one kind."""
 
-    labels: Counter[str] = field(
-        default_factory=Counter
-    )  # of gold brackets, if these are wrong; else of predicted ones
+    # Of gold brackets; of predicted ones, if they are crossing or spurious.
+    labels: Counter[str] = field(default_factory=Counter)
     example: Example | None = None  # in the shortest sentence that has one
 
     @property
@@ -70,9 +69,9 @@ def count_mistakes(pairs: Iterable[tuple[Tree, Tree | None]], parameters: Parame
 
 
 def _add(found: Mistakes, number: int, words: list[str], one: Compared) -> None:
-    right = set(one.pairs)
-    # Predicted brackets that equal no gold one, in their order.
-    left = [bracket for place, bracket in enumerate(one.predicted) if place not in right]
+    # The gold label of each predicted bracket that equals a gold one, and those that equal none, in their order.
+    equal = {pair: bracket.label for bracket, pair in zip(one.gold, one.pairs, strict=True) if pair is not None}
+    left = [bracket for place, bracket in enumerate(one.predicted) if place not in equal]
 
     def error(name: str, label: str, gold: Bracket | None, predicted: Bracket | None) -> None:
         kind = found.kinds[name]
@@ -95,8 +94,8 @@ def _add(found: Mistakes, number: int, words: list[str], one: Compared) -> None:
         label.other_label += 1
         found.confusions[bracket.label, other.label] += 1
         error("wrong label", bracket.label, bracket, other)
-    for bracket in one.predicted:
-        found.labels.setdefault(bracket.label, LabelTotals()).predicted += 1
+    for place, bracket in enumerate(one.predicted):
+        found.labels.setdefault(equal.get(place, bracket.label), LabelTotals()).predicted += 1
     for bracket in left:
         overlapping = (each for each in one.gold if one.words_agree and crosses(bracket[1:], each[1:]))
         crossed = next(overlapping, None)

@@ -30,6 +30,7 @@ def _similarity(context_NHC: Tensor) -> Tensor:
 
 
 def kept_floats(config: ModelConfig) -> int:
-    """Return how many floats the penalty keeps for its backward pass per source and target position."""
-    attentions = config.encoder_layers + 2 * config.decoder_layers
-    return attentions * (config.h * config.value_size + config.h**2 + config.h)  # directions, cosines, lengths
+    """Return how many floats the penalty keeps for its backward pass per source and target position, at most."""
+    attentions, outputs = config.encoder_layers + 2 * config.decoder_layers, config.h * config.value_size
+    # Directions, cosines, lengths; of padded sentences also a copy of the outputs at the real positions.
+    return attentions * (2 * outputs + config.h**2 + config.h)

@@ -231,7 +231,7 @@ class _Training:
             self.log.say(f"all steps are done; to train longer, add --set train.max_steps={2 * self.progress.step}")
         with self.workers.failing_together():
             if self.workers.leads and self.config != written:
-                self.run.change_config(self.config)  # a higher max_steps or patience
+                self.run.change_config(self.config)  # other max_steps, patience or cooldown_steps
 
     def _train(self) -> str:
         """Make the remaining steps and return why they ended."""

@@ -7,5 +7,5 @@ def learning_rate(step: int, d_model: int, warmup_steps: int, factor: float = 1.
 
 
 def cooldown(step: int, max_steps: int, cooldown_steps: int) -> float:
-    """Return the share of the learning rate left at a step: 1, and in the last `cooldown_steps` a line down to 0."""
+    """Return the share of the learning rate left at a step: 1, falling linearly to 0 in the last `cooldown_steps`."""
     return min(1.0, (max_steps + 1 - step) / (cooldown_steps + 1))
