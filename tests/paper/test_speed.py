@@ -52,7 +52,10 @@ def test_a_wait_while_the_waits_are_read_makes_no_update_faster(monkeypatch: pyt
 
 @pytest.mark.skipif(not waits() or not hasattr(os, "sched_setaffinity"), reason="needs Linux's counts of waiting")
 def test_the_wait_on_a_shared_core_is_counted() -> None:
-    """Two programs on one core: the time of a loop is what the clock of the thread says, and its wait."""
+    """Two programs on one core: the time of a loop is what the clock of the thread says, and its wait.
+
+    The host of a virtual machine may take some of it, too.
+    """
     found: list[tuple[float, float, float]] = []
     core = min(os.sched_getaffinity(0))
 
@@ -75,7 +78,7 @@ def test_the_wait_on_a_shared_core_is_counted() -> None:
         process.kill()
     ((seconds, used, waited),) = found
     assert waited > 0.1 * seconds
-    assert seconds - waited == pytest.approx(used, rel=0.1)
+    assert seconds - waited - used == pytest.approx(0, abs=0.5 * waited)
 
 
 def test_a_plan_on_a_busy_machine_says_so() -> None:

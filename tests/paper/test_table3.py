@@ -242,3 +242,14 @@ def test_the_text_is_encoded_once_and_other_text_refused(texts: Texts, tmp_path:
     assert encoded_once(found, how, tmp_path / "encoded", said.append) == data and len(said) == 1
     with pytest.raises(ConfigError, match="another table.*another --out"):
         encoded_once(found, replace(how, vocab_size=390), tmp_path / "encoded", said.append)
+
+
+@pytest.mark.parametrize(("works", "precision"), [(True, "bfloat16"), (False, "float32")])
+def test_rows_are_in_bfloat16_where_its_products_work(
+    monkeypatch: pytest.MonkeyPatch, works: bool, precision: str
+) -> None:
+    """A virtual machine may claim instructions that it does not have; training in bfloat16 would be refused there."""
+    monkeypatch.setattr(table, "has_own_products", lambda *_: works)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert [one.config.train.precision for one in plans(["base"], "tiny", 1, DataConfig())] == [precision]
+    assert [one.config.train.precision for one in plans(["base"], "small", 1, DataConfig())] == ["float32"]
