@@ -261,6 +261,7 @@ def test_all_faults_are_reported_at_once() -> None:
         ({"train": {"learning_rate_factor": float("nan")}}, ["train.learning_rate_factor = nan: must be finite"]),
         ({"train": {"max_steps": 0}}, ["train.max_steps = 0: must be at least 1"]),
         ({"train": {"warmup_steps": 0}}, ["train.warmup_steps = 0"]),
+        ({"train": {"cooldown_steps": 9, "max_steps": 8}}, ["cooldown_steps = 9: must be at most train.max_steps = 8"]),
         ({"train": {"seed": -1}}, ["train.seed = -1: must be at least 0"]),
         ({"train": {"seed": 2**63}}, [f"train.seed = {2**63}"]),
         ({"train": {"average_last": 0}}, ["train.average_last"]),

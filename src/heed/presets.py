@@ -139,7 +139,6 @@ def parsing() -> Config:
         text=TextConfig(vocab_size=4_000, bpe_dropout=0.1, trees="in-order"),
         train=TrainConfig(
             max_steps=12_750,
-            cooldown_steps=1_600,
             batch_tokens=3_072,
             warmup_steps=1_000,
             learning_rate_factor=0.8,

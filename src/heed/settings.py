@@ -248,6 +248,10 @@ def _contradictions(config: Config) -> list[str]:
     if train.cutoff and not train.consistency:
         faults.append(f"train.cutoff = {train.cutoff} needs the consistency loss; set train.consistency, such as 3")
     faults += _faults_of_trees(config)
+    if train.cooldown_steps > train.max_steps:
+        faults.append(
+            f"train.cooldown_steps = {train.cooldown_steps}: must be at most train.max_steps = {train.max_steps}"
+        )
     if train.sharded and train.precision == "float16":
         faults.append('train.sharded does not support train.precision = "float16"; use "bfloat16"')
     if train.keep_checkpoints < train.average_last:

@@ -40,7 +40,7 @@ Scores = dict[str, float]  # of one parser: "f1", "short_f1" and "malformed", in
 
 
 def base(trees: str, updates: int, seed: int) -> Config:
-    """Return the preset for so many updates; as there, the learning rate falls to 0 in the last eighth.
+    """Return the preset for so many updates, with a learning rate that falls to 0 in the last eighth.
 
     Raises:
         ConfigError: there are no updates.
