@@ -17,7 +17,14 @@ from heed.training import precision
 from heed.training.consistency import consistent_loss
 from heed.training.learner import Learner
 from heed.training.loss import label_smoothed_loss
-from heed.training.precision import bfloat16_fault, check_precision, faster_precision, make_scaler, products_in
+from heed.training.precision import (
+    bfloat16_fault,
+    check_precision,
+    faster_precision,
+    make_scaler,
+    products_by,
+    products_in,
+)
 from heed.training.replicas import n_lanes
 from heed.training.step import train_step
 from heed.training.workers import Workers
@@ -49,6 +56,17 @@ def test_bfloat16_is_taken_where_it_works(monkeypatch: pytest.MonkeyPatch) -> No
     before = dict(os.environ)
     check_precision("bfloat16", CPU, say=lambda text: pytest.fail(f"said: {text}"))
     assert dict(os.environ) == before
+
+
+def test_compiled_layers_use_pytorchs_products_so_these_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx512_bf16": True})
+    monkeypatch.setattr(bf16_ways, "chosen", lambda: "AVX512-BF16")
+    monkeypatch.setattr(precision, "bfloat16_fault", lambda environment: "died of SIGILL")
+    monkeypatch.setattr(precision, "_bfloat16_here", precision._bfloat16_here.__wrapped__)  # not from the cache
+    check_precision("bfloat16", CPU)  # by heed's kernels
+    with pytest.raises(ConfigError, match="a trial product died of SIGILL"):
+        check_precision("bfloat16", CPU, compiled=True)
+    assert products_by("bfloat16", CPU) == "AVX512-BF16" and products_by("bfloat16", CPU, compiled=True) == "PyTorch"
 
 
 @pytest.mark.parametrize("supported", [True, False])
@@ -121,7 +139,7 @@ def test_the_loss_by_itself(precision: str, tolerance: float) -> None:
         assert (full - half).abs().max() <= tolerance * full.abs().max()
 
 
-@pytest.mark.usefixtures("sixteen_bits")
+@pytest.mark.skipif(not bf16_ways.ways(), reason="without kernels for bfloat16, this loss is computed in float32")
 def test_the_consistency_loss_by_itself() -> None:
     torch.manual_seed(0)
     weight, gold = torch.randn(500, 16), torch.randint(0, 500, (30,))

@@ -73,7 +73,7 @@ def measure_training(
             train_step(learner, update, tokens, number)
         _synchronize(device)
 
-    product = _product(train.precision, device)
+    product = _product(train.precision, device, train.compile)
 
     def multiply() -> None:
         for _ in range(_PRODUCTS_PER_ROUND):
@@ -103,7 +103,7 @@ def measure_training(
         "seconds": seconds["training"],
         "target_tokens_per_second": tokens,
         "operations_a_round": operations,
-        "products_by": products_by(train.precision, device),
+        "products_by": products_by(train.precision, device, train.compile),
         "product_operations_per_second": peak["best"],
         "share_of_products": reached["best"] / peak["best"],
         "peak_memory_bytes": peak_memory(device),
@@ -113,10 +113,10 @@ def measure_training(
     }
 
 
-def _product(precision: str, device: torch.device) -> Callable[[], object]:
+def _product(precision: str, device: torch.device, compiled: bool) -> Callable[[], object]:
     """Return a function that multiplies two large matrices on all cores, with the products of training."""
     left, right = (torch.randn(_MATRIX_SIZE, _MATRIX_SIZE, device=device) for _ in range(2))
-    if has_own_products(precision, device):
+    if has_own_products(precision, device, compiled):
         packed, cores = bf16.pack(right), torch.get_num_threads()
         pool, shares = thread_pool(cores), left.chunk(cores)
         return lambda: list(pool.map(lambda share: bf16.multiply(share, packed), shares))

@@ -352,8 +352,8 @@ class Checkpointer:
 
     def _machine(self) -> dict[str, Any]:
         """Return everything outside the run that rounding depends on."""
-        on_cpu, precision = self._workers.device.type == "cpu", self._run.config.train.precision
-        by = {"bfloat16 products": products_by(precision, self._workers.device)}
+        on_cpu, train = self._workers.device.type == "cpu", self._run.config.train
+        by = {"bfloat16 products": products_by(train.precision, self._workers.device, train.compile)}
         return {
             "heed": heed.__version__,
             "torch": torch.__version__,
@@ -362,7 +362,7 @@ class Checkpointer:
             "C kernels": "on" if library() is not None else "off",
             "threads": torch.get_num_threads(),
             "processes": self._workers.size,
-            **(by if on_cpu and precision == "bfloat16" else {}),
+            **(by if on_cpu and train.precision == "bfloat16" else {}),
         }
 
     def _compare_machines(self, then: dict[str, Any]) -> None:

@@ -39,7 +39,7 @@ class Learner:
         Raises:
             ConfigError: the device does not support the precision, or the model does not fit into its memory.
         """
-        check_precision(config.train.precision, workers.device)
+        check_precision(config.train.precision, workers.device, compiled=config.train.compile)
         check_model_fits(config, vocabulary, workers)
         self.config, self.workers, train = config, workers, config.train
         torch.manual_seed(config.train.seed)

@@ -82,7 +82,7 @@ def train(config: Config, out: str | Path, *, on_step: OnStep | None = None, qui
     with all_workers() as workers:
         say = _log(None, config, workers, quiet).say
         with workers.failing_together():  # machines may differ
-            check_precision(config.train.precision, workers.device, say)
+            check_precision(config.train.precision, workers.device, say, config.train.compile)
         if advice := faster_precision(config.train.precision, workers.device):
             say(advice)
         if config.train.tensorboard:
@@ -117,7 +117,8 @@ def resume(
             RunFolder.check(Path(out))
             RunFolder.refuse_shipped(Path(out))
             config = read_run_config(Path(out))
-            check_precision(config.train.precision, workers.device, _log(None, config, workers, quiet).say)
+            say = _log(None, config, workers, quiet).say
+            check_precision(config.train.precision, workers.device, say, config.train.compile)
         return _train_in(Path(out), workers, restore=True, longer=longer, on_step=on_step, quiet=quiet)
 
 

@@ -101,8 +101,8 @@ def plan_memory(config: Config, n_parameters: int, vocabulary: Vocabulary, worke
     now, free = used_memory(workers.device), free_memory(workers.device)
     free_here = sys.maxsize if free is None else free // workers.n_here
     # heed's own products in bfloat16 leave activations in 32 bits; PyTorch's do not.
-    precision = config.train.precision
-    width = 4 if precision == "float32" or has_own_products(precision, workers.device) else 2
+    precision, compiled = config.train.precision, config.train.compile
+    width = 4 if precision == "float32" or has_own_products(precision, workers.device, compiled) else 2
     sizes = n_parameters, vocabulary, workers.size, now, width
     fitted = fit_micro_batches(config, *sizes, free=free_here)
     smallest = min(workers.gather(fitted.train.micro_batch_tokens))

@@ -21,8 +21,12 @@ _WITHOUT_AMX = {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16"}
 _TRIAL = Path(__file__).with_name("try_bfloat16.py")
 
 
-def check_precision(precision: str, device: torch.device, say: Callable[[str], None] = lambda text: None) -> None:
+def check_precision(
+    precision: str, device: torch.device, say: Callable[[str], None] = lambda text: None, compiled: bool = False
+) -> None:
     """Refuse a precision that this device does not support; set the environment variables it needs, and report them.
+
+    `compiled`: the layers are compiled by torch.compile, here and below.
 
     Raises:
         ConfigError: on this device the precision would be slower than float32, or give wrong results.
@@ -34,7 +38,7 @@ def check_precision(precision: str, device: torch.device, say: Callable[[str], N
         reason = "CPUs do not compute faster in float16; use float32 or bfloat16"
     elif device.type == "cpu" and not _has_bfloat16_instructions():
         reason = "this CPU has no bfloat16 instructions (AMX or AVX512_BF16), so it would be slower; use float32"
-    elif device.type == "cpu" and has_own_products(precision, device):
+    elif device.type == "cpu" and has_own_products(precision, device, compiled):
         if failed := bf16_ways.failed_trials():
             say(f"bfloat16 products: {failed} on this CPU, so they use {bf16_ways.chosen()}")
     elif device.type == "cpu":
@@ -56,22 +60,22 @@ def faster_precision(precision: str, device: torch.device) -> str:
 
 
 def products_in(precision: str, device: torch.device, compiled: bool = False) -> AbstractContextManager[object]:
-    """Return a context in which matrix products are computed in this precision; `compiled`: by torch.compile."""
+    """Return a context in which matrix products are computed in this precision."""
     if precision == "float32":
         return nullcontext()
-    if has_own_products(precision, device) and not compiled:
+    if has_own_products(precision, device, compiled):
         return Bfloat16Products()
     return torch.autocast(device.type, _DTYPES[precision])
 
 
-def has_own_products(precision: str, device: torch.device) -> bool:
-    """Return whether heed's kernels compute its products: bfloat16 on a CPU with AMX or AVX512-BF16."""
-    return precision == "bfloat16" and device.type == "cpu" and bf16_ways.chosen() is not None
+def has_own_products(precision: str, device: torch.device, compiled: bool = False) -> bool:
+    """Return whether heed's kernels compute its products: bfloat16 on a CPU with AMX or AVX512-BF16, not compiled."""
+    return precision == "bfloat16" and device.type == "cpu" and not compiled and bf16_ways.chosen() is not None
 
 
-def products_by(precision: str, device: torch.device) -> str:
+def products_by(precision: str, device: torch.device, compiled: bool = False) -> str:
     """Name what computes the products of this precision: instructions that heed's kernels use, or PyTorch."""
-    return (bf16_ways.chosen() if has_own_products(precision, device) else None) or "PyTorch"
+    return (bf16_ways.chosen() if has_own_products(precision, device, compiled) else None) or "PyTorch"
 
 
 def make_scaler(precision: str, device: torch.device) -> torch.amp.GradScaler:
