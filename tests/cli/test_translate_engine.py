@@ -96,7 +96,9 @@ def bfloat16_without_kernels(run: Path, *options: str) -> str:
 
 def test_bfloat16_needs_the_kernels(trained: Trained) -> None:
     needs = "heed translate: bfloat16 weights (--bfloat16, bfloat16=True) need the engine native"
-    no_kernels = "the C kernels are not available (no C compiler that works, or HEED_KERNELS=off)"
+    no_kernels = (
+        "the C kernels are not available (HEED_KERNELS=off, or no C compiler that works: install one, such as gcc)"
+    )
     assert bfloat16_without_kernels(trained.path) == f"{needs}, but {no_kernels}; leave them out\n"
     assert bfloat16_without_kernels(trained.path, "--engine", "torch") == (
         f"{needs}, not torch; leave out the one or the other\n"
