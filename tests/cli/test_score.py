@@ -159,6 +159,18 @@ def test_settings_reach_the_metrics(folder: Path, capsys: pytest.CaptureFixture[
     assert all("|bs:200|" in one["signature"] for one in printed_json(capsys)["scores"])
 
 
+def test_text_that_looks_tokenised(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, lines in (("tokenised", 100), ("few", 99)):
+        (folder / name).write_text("Das ist gut .\n" * lines)
+    run("--hypotheses", "tokenised", "--reference", "tokenised", "--resamples", "0")
+    warning = capsys.readouterr().err
+    assert warning.startswith("warning: tokenised looks tokenised: 100 lines or more end in ' .'.")
+    assert warning.endswith("give --tokenize none.\n") and all(len(line) <= 80 for line in warning.splitlines())
+    run("--hypotheses", "few", "--reference", "few", "--resamples", "0")
+    run("--hypotheses", "tokenised", "--reference", "tokenised", "--resamples", "0", "--tokenize", "none")
+    assert capsys.readouterr().err == ""
+
+
 def test_files_of_unequal_length(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("short").write_bytes(b"eins\nzwei\n")
     with pytest.raises(DataError, match="^short has 2 lines, but reference has 3;"):

@@ -67,6 +67,13 @@ def test_a_chart_puts_equal_ratios_at_equal_distances() -> None:
     assert "A <title>" in words and "a & b" in words and "10" in words
 
 
+def test_the_ticks_of_a_narrow_range_differ() -> None:
+    svg = chart("t", Axis("FLOPs"), Axis("y"), [Series("a", [(2.05e13, 1), (2.2e13, 3)])])
+    labels = re.findall(r">(\S+e\S+)</text>", svg)
+    assert labels == ["2.05e13", "2.1e13", "2.15e13", "2.2e13"]
+    assert "1e-4" in chart("t", Axis("x"), Axis("y"), [Series("a", [(0, 1), (4e-4, 3)])])
+
+
 def test_a_chart_leaves_out_what_its_axes_cannot_show() -> None:
     svg = chart("t", Axis("x", log=True), Axis("y"), [Series("a", [(0, 1), (1, float("nan")), (2, 3)])])
     assert svg.count('r="3"') == 1

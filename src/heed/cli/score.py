@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 HELP = "score translations against references: BLEU, chrF, exact match, error rates; or trees"
 
+_MANY = 100  # lines that look tokenised, as many as sacreBLEU warns of
+
 EPILOG = """\
 examples:
   heed score --hypotheses out.de --reference test.de
@@ -132,6 +134,12 @@ def report(
                 "both must have one line per sentence, in the same order"
             )
     references = texts[: len(args.reference)]
+    if args.tokenize != "none" and sum(line.endswith(" .") for line in hypotheses) >= _MANY:
+        print(
+            f"warning: {named(origin)} looks tokenised: {_MANY} lines or more end in ' .'.\n"
+            "BLEU tokenises text itself; for tokenised text, give --tokenize none.",
+            file=sys.stderr,
+        )
 
     metrics: list[Metric] = [Bleu(tokenize=args.tokenize), ChrF()]
     if args.target_language is not None:

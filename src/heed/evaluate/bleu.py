@@ -39,7 +39,8 @@ class Bleu:
     def counter(self) -> BLEU:
         from sacrebleu.metrics.bleu import BLEU
 
-        return BLEU(tokenize=self.tokenize, lowercase=self.lowercase)
+        # Without force, sacreBLEU itself prints that text looks tokenised, at every validation on such text.
+        return BLEU(tokenize=self.tokenize, lowercase=self.lowercase, force=True)
 
     def sign(self, counted: Signature) -> str:
         return str(counted)

@@ -111,7 +111,8 @@ def _fits(value: float, axis: Axis) -> bool:
 
 def _number(value: float) -> str:
     if value and (abs(value) >= 1e5 or abs(value) < 1e-3):
-        return f"{value:.0e}".replace("e+0", "e").replace("e-0", "e-").replace("e+", "e")
+        digits, power = f"{value:.3e}".split("e")
+        return f"{float(digits):g}e{int(power)}"
     return f"{value:,.10g}" if abs(value) >= 10 else f"{value:.3g}"
 
 
