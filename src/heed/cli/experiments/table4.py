@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 HELP = "constituency parsing: labelled F1"
 
+_UPDATES, _SEED = 4000, 1
+
 
 def configure(parser: Parser) -> None:
     parser.description = (
@@ -46,8 +48,8 @@ def configure(parser: Parser) -> None:
     group.add_argument("--trees", metavar="FILE", help="a treebank to train on")
     group.add_argument("--valid-trees", metavar="FILE", help="held-out trees to score on")
     group.add_argument("--rows", default="", metavar="A,B,...", help="some of the linearisations (default: all)")
-    group.add_argument("--updates", type=int, default=4000, metavar="N", help="of each parser (default: 4000)")
-    group.add_argument("--seed", type=int, default=1, metavar="N", help="of each parser (default: 1)")
+    group.add_argument("--updates", type=int, metavar="N", help=f"of each parser (default: {_UPDATES})")
+    group.add_argument("--seed", type=int, metavar="N", help=f"of each parser (default: {_SEED})")
     group.add_argument("--dry-run", action="store_true", help="print the plan and its cost, and do not train")
     add_output_options(parser)
 
@@ -57,10 +59,10 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError("--gold and --parsed belong together; give both, or none")
     if args.linearisations or args.sizes:
         return _train(args)
-    if args.trees or args.valid_trees or args.rows or args.dry_run:
-        raise ConfigError(
-            "--trees, --valid-trees, --rows and --dry-run are for training; add --linearisations or --sizes"
-        )
+    training = ("trees", "valid_trees", "rows", "updates", "seed", "dry_run")
+    if given := [name for name in training if getattr(args, name) not in (None, "", False)]:
+        options = " and ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise ConfigError(f"for training only: {options}; add --linearisations or --sizes")
     from heed.paper.table4 import measure, part
 
     ours = None if args.gold is None else measure(args.gold, args.parsed)
@@ -84,11 +86,13 @@ def _train(args: argparse.Namespace) -> int:
     from heed.paper.rows import train_rows
 
     keep_freed_memory()
-    config = parsers.base(args.trees, args.updates, args.seed)
+    updates = _UPDATES if args.updates is None else args.updates
+    seed = _SEED if args.seed is None else args.seed
+    config = parsers.base(args.trees, updates, seed)
     if args.dry_run:
         return _plan(args, config)
     scorer = parsers.Scorer(args.valid_trees)
-    folder = Path(args.out) / f"table4-{name}-{args.updates}-seed{args.seed}"
+    folder = Path(args.out) / f"table4-{name}-{updates}-seed{seed}"
     with stopping():
         plans = _rows(args, config, folder)
         with watching() as progress:
