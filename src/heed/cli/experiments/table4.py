@@ -47,7 +47,7 @@ def configure(parser: Parser) -> None:
     which.add_argument("--sizes", action="store_true", help="one for each size of the treebank: a learning curve")
     group.add_argument("--trees", metavar="FILE", help="a treebank to train on")
     group.add_argument("--valid-trees", metavar="FILE", help="held-out trees to score on")
-    group.add_argument("--rows", default="", metavar="A,B,...", help="some of the linearisations (default: all)")
+    group.add_argument("--rows", metavar="A,B,...", help="some of the linearisations (default: all)")
     group.add_argument("--updates", type=int, metavar="N", help=f"of each parser (default: {_UPDATES})")
     group.add_argument("--seed", type=int, metavar="N", help=f"of each parser (default: {_SEED})")
     group.add_argument("--dry-run", action="store_true", help="print the plan and its cost, and do not train")
@@ -59,8 +59,8 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError("--gold and --parsed belong together; give both, or none")
     if args.linearisations or args.sizes:
         return _train(args)
-    training = ("trees", "valid_trees", "rows", "updates", "seed", "dry_run")
-    if given := [name for name in training if getattr(args, name) not in (None, "", False)]:
+    given = [name for name in ("trees", "valid_trees", "rows", "updates", "seed") if getattr(args, name) is not None]
+    if given := given + ["dry_run"] * args.dry_run:
         options = " and ".join(f"--{name.replace('_', '-')}" for name in given)
         raise ConfigError(f"for training only: {options}; add --linearisations or --sizes")
     from heed.paper.table4 import measure, part
@@ -124,5 +124,5 @@ def _rows(args: argparse.Namespace, config: "Config", folder: Path) -> "list[Row
     from heed.paper import parsers
 
     if args.linearisations:
-        return parsers.linearisation_plans(config, args.rows)
+        return parsers.linearisation_plans(config, args.rows or "")
     return parsers.size_plans(config, folder / "trees")
