@@ -132,7 +132,8 @@ def _words(sentence: Sentence, number: int, split_hyphens: bool) -> Parse:
     for place, word in enumerate(words, 1):
         if not word or _BLANKS.sub(" ", word).strip(" ") != word:
             raise DataError(
-                f"sentence {number}, word {place} is {word!r}; a word cannot be blank, nor begin with a blank"
+                f"sentence {number}, word {place} is {word!r}; a word cannot be blank, begin or end with a blank, "
+                "or have a line break, a tab or two blanks in it"
             )
     return Parse(words, None)
 

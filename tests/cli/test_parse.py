@@ -154,6 +154,44 @@ def test_options_that_do_not_go_together(
     assert message in capsys.readouterr().err
 
 
+def test_drawings_replace_no_other_file(
+    folder: Path, given: Given, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for name in ("s.svg", "s-2.svg", "s-two.svg"):
+        (tmp_path / name).write_text("It rains\n" * 2, encoding="utf-8")
+    (tmp_path / "dev.svg").write_bytes((folder / "dev.mrg").read_bytes())
+    first = str(tmp_path / "s.svg")
+    for used in ("s.svg", "s-2.svg"):
+        for option in ("--input", "--output"):
+            assert given(folder, TEXT, "--svg", first, option, str(tmp_path / used)) == 2
+            assert f"would overwrite {tmp_path / used}" in capsys.readouterr().err
+    assert given(folder, "", "--svg", str(tmp_path / "dev.svg"), "--from-trees", str(tmp_path / "dev.svg")) == 2
+    assert (tmp_path / "dev.svg").read_bytes() == (folder / "dev.mrg").read_bytes()
+    assert given(folder, TEXT, "--svg", str(tmp_path)) == 2
+    assert "is a folder; name a file in it" in capsys.readouterr().err
+    for name in ("s.svg", "s-2.svg"):
+        (tmp_path / name).unlink()
+    assert given(folder, "", "--svg", first, "--input", str(tmp_path / "s-two.svg")) == 0
+    assert "<svg" in (tmp_path / "s-2.svg").read_text(encoding="utf-8")
+
+
+def test_a_treebank_with_roots_without_a_label(
+    folder: Path, given: Given, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    tree = "( (S (NP (DT the) (NN cat)) (VP (VBZ sleeps))) (. .) )\n"
+    (tmp_path / "top.mrg").write_text(tree * 30, encoding="utf-8")
+    trees = ["--trees", str(tmp_path / "top.mrg"), "--valid-trees", str(tmp_path / "top.mrg")]
+    out = ["--out", str(tmp_path / "p"), "--set=train.max_steps=4", *SMALL]
+    assert main(["train", "--preset", "parsing", *trees, *out]) == 0
+    capsys.readouterr()
+    assert given(tmp_path, "Go now\n", "--beam", "40", "--n-best", "40") == 0
+    written = [line.split("\t")[2] for line in capsys.readouterr().out.splitlines()]
+    assert len(written) > 5
+    for each in written:
+        found = parse_tree(each)
+        assert found.words() == ["Go", "now"] and all(label for label, *_ in found.brackets())
+
+
 def test_a_parser_does_not_translate_score_or_leave(
     folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -247,13 +247,20 @@ def test_one_tree_a_line_or_over_several(tmp_path: Path) -> None:
         "( (NN a) (NN b))",
     ]
     assert [str(tree) for tree in read_sentences(tmp_path / "mrg")] == ["( (S (NN a)))", "( (S (NN b)))"]
+    for text in ("(S (NN a))\n( (S\n (NN b)) )\n\n(S (NN c))\n", "( (S\n (NN a)) )\n\n\n(S (NN b))\n(S (NN c))\n"):
+        (tmp_path / "mixed").write_text(text, encoding="utf-8")
+        assert [tree and tree.words() for tree in read_sentences(tmp_path / "mixed")] == [["a"], ["b"], ["c"]]
     (tmp_path / "bad").write_text("(S (NN a))\n(S (NN a)\n(S (NN a))\n", encoding="utf-8")
     with pytest.raises(DataError, match=r'bad, line 2, column 1: "\(" is never closed'):
+        read_sentences(tmp_path / "bad")
+    (tmp_path / "bad").write_text("( (S\n (NN a)) )\n(S (NN b)\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r'bad, line 3, column 1: "\(" is never closed'):
         read_sentences(tmp_path / "bad")
 
 
 def test_files_must_belong_together() -> None:
     assert len(pair_up([GOLD, None], [None, None, None], "g", "p")) == 1  # empty lines at the end
+    assert pair_up([None, GOLD, None, GOLD], [GOLD, None], "g", "p") == [(GOLD, GOLD), (GOLD, None)]
     with pytest.raises(DataError, match="g has 2 trees but p has 1; each must have one tree per sentence"):
         pair_up([GOLD, GOLD], [GOLD], "g", "p")
     with pytest.raises(DataError, match="g, line 1: an empty tree"):

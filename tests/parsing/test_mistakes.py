@@ -70,6 +70,13 @@ def test_the_example_is_the_shortest() -> None:
         assert example is not None and example.predicted == "[VP It] rains"
 
 
+def test_examples_leave_traces_out() -> None:
+    (gold,) = trees("(S (NP (-NONE- *)) (VP (VB Go) (NP (-NONE- *T*)) (NP (NN home))))")
+    (predicted,) = trees("(S (VP (VB Go) (ADVP (NN home))))")
+    example = count_mistakes([(gold, predicted)], Parameters()).kinds["wrong label"].example
+    assert example == Example(1, 2, "Go [NP home]", "Go [ADVP home]")
+
+
 def by_loops(gold: Tree, predicted: Tree) -> Counter[str]:
     """How many brackets of each kind there are, from sets of words."""
     right, other = constituents(gold)[1], constituents(predicted)[1]

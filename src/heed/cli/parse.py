@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     from heed.translator import load
 
     out = Output(args.output)
-    for written in (args.output, out.part):
+    for written in (args.output, out.part, args.svg):
         refuse_overwriting(written, args.input, args.from_trees)
     keep_freed_memory()
     translator = load(*args.model, checkpoint=args.checkpoint, int8=args.int8, engine="torch")
@@ -136,8 +136,26 @@ def _check(args: argparse.Namespace) -> None:
         raise ConfigError("--hyphens is for raw text, and --tokenised leaves words as they are; drop one of the two")
     if args.json and (args.pretty or args.scores):
         raise ConfigError("--json has scores and trees already; drop --pretty and --scores")
-    if args.svg and not Path(args.svg).absolute().parent.is_dir():
-        raise ConfigError(f"--svg {args.svg}: the folder {Path(args.svg).parent} does not exist; create it")
+    if args.svg:
+        _check_drawings(Path(args.svg), args.input, args.from_trees, args.output)
+
+
+def _check_drawings(first: Path, *files: str | None) -> None:
+    """Refuse drawings that cannot be written, or that would take the place of another file of the command."""
+    if not first.absolute().parent.is_dir():
+        raise ConfigError(f"--svg {first}: the folder {first.parent} does not exist; create it")
+    if first.is_dir():
+        raise ConfigError(f"--svg {first} is a folder; name a file in it")
+    for file in filter(None, files):
+        path, folder = Path(file).resolve(), first.resolve().parent
+        number = path.name.removeprefix(f"{first.stem}-").removesuffix(first.suffix)
+        if path == first.resolve() or (number.isdigit() and path == _drawing(folder / first.name, number)):
+            raise ConfigError(f"--svg {first} would overwrite {file}, which this command uses; name another file")
+
+
+def _drawing(first: Path, number: int | str) -> Path:
+    """Return the file of a line's drawing, if that of line 1 is `first`."""
+    return first if number == 1 else first.with_name(f"{first.stem}-{number}{first.suffix}")
 
 
 def _trees(path: str) -> "tuple[Iterator[Sequence[Sentence]], int | None]":
@@ -188,6 +206,4 @@ def _draw(path: str, number: int, tree: "Tree") -> None:
     from heed.durable import write_file
     from heed.parsing.svg import svg
 
-    first = Path(path)
-    name = first if number == 1 else first.with_name(f"{first.stem}-{number}{first.suffix}")
-    write_file(name, svg(tree).encode())
+    write_file(_drawing(Path(path), number), svg(tree).encode())

@@ -149,8 +149,8 @@ def _percent(part: int, whole: int) -> float:
 def read_sentences(path: str | Path) -> list[Tree | None]:
     """Return the tree of each sentence of a file; None where there is none.
 
-    If the first tree is on one line, so must all be: each line is a sentence, an empty one has no tree, and several
-    trees on a line are one without a root. Otherwise trees go over several lines.
+    If trees are on one line each, each line is a sentence, an empty one has no tree, and several trees on a line are
+    one without a root. If any tree goes over several lines, empty lines mean nothing.
 
     Raises:
         DataError: the file cannot be read, or its brackets are not trees.
@@ -158,9 +158,13 @@ def read_sentences(path: str | Path) -> list[Tree | None]:
     name = "standard input" if str(path) == "-" else str(path)
     lines = list(read_lines(path))
     first = next((line for line in lines if not _NO_TREE.fullmatch(line)), "")
-    if first.count("(") > first.count(")"):
-        return [tree for _, tree in located_trees(lines, name)]
-    return [_tree_of_line(line, name, number) for number, line in enumerate(lines, 1)]
+    try:
+        return [_tree_of_line(line, name, number) for number, line in enumerate(lines, 1)]
+    except DataError as error:
+        try:
+            return [tree for _, tree in located_trees(lines, name)]
+        except DataError as other:
+            raise other if first.count("(") > first.count(")") else error from None
 
 
 def _tree_of_line(line: str, name: str, number: int) -> Tree | None:
@@ -173,7 +177,9 @@ def _tree_of_line(line: str, name: str, number: int) -> Tree | None:
 def pair_up(
     gold: Sequence[Tree | None], predicted: Sequence[Tree | None], gold_name: str, predicted_name: str
 ) -> list[tuple[Tree, Tree | None]]:
-    """Return each gold tree with what was predicted. Empty lines at the end of a file do not count.
+    """Return each gold tree with what was predicted.
+
+    Empty lines at the end of a file do not count, nor those of the gold file if there are as many trees without them.
 
     Raises:
         DataError: there are more of one than of the other, or a gold tree is missing.
@@ -185,6 +191,9 @@ def pair_up(
         n_predicted -= 1
     if n_gold == 0:
         raise DataError(f"{gold_name}: holds no trees")
+    there = [tree for tree in gold if tree is not None]
+    if n_gold != n_predicted == len(there):
+        gold, n_gold = there, len(there)
     if n_gold != n_predicted:
         raise DataError(
             f"{gold_name} has {n_gold} trees but {predicted_name} has {n_predicted}; each must have one tree per "

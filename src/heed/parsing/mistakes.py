@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from heed.parsing.evalb import Brackets, Compared, compare_brackets, crosses
 from heed.parsing.parameters import Parameters
-from heed.parsing.trees import Bracket, Tree
+from heed.parsing.trees import TRACE, Bracket, Tree
 
 KINDS = ("wrong label", "missing", "crossing", "spurious")
 
@@ -63,12 +63,15 @@ def count_mistakes(pairs: Iterable[tuple[Tree, Tree | None]], parameters: Parame
     """Count what is wrong in predicted trees, given gold ones."""
     found = Mistakes({}, Counter(), {name: Kind() for name in KINDS})
     for number, (gold, predicted) in enumerate(pairs, 1):
-        _add(found, number, gold.words(), compare_brackets(gold, predicted, parameters))
+        _add(found, number, gold, compare_brackets(gold, predicted, parameters))
     found.labels = dict(sorted(found.labels.items(), key=lambda item: (-item[1].gold, item[0])))
     return found
 
 
-def _add(found: Mistakes, number: int, words: list[str], one: Compared) -> None:
+def _add(found: Mistakes, number: int, tree: Tree, one: Compared) -> None:
+    leaves = tree.leaves()
+    shown = [place for place, leaf in enumerate(leaves) if leaf.label != TRACE or place in one.kept]
+    words, kept = [str(leaves[place].word) for place in shown], [shown.index(place) for place in one.kept]
     # The gold label of each predicted bracket that equals a gold one, and those that equal none, in their order.
     equal = {pair: bracket.label for bracket, pair in zip(one.gold, one.pairs, strict=True) if pair is not None}
     left = [bracket for place, bracket in enumerate(one.predicted) if place not in equal]
@@ -77,7 +80,7 @@ def _add(found: Mistakes, number: int, words: list[str], one: Compared) -> None:
         kind = found.kinds[name]
         kind.labels[label] += 1
         if one.words_agree and (kind.example is None or len(words) < kind.example.n_words):
-            drawn = ("" if each is None else _drawn(words, one.kept, each) for each in (gold, predicted))
+            drawn = ("" if each is None else _drawn(words, kept, each) for each in (gold, predicted))
             kind.example = Example(number, len(words), *drawn)
 
     for bracket, pair in zip(one.gold, one.pairs, strict=True):

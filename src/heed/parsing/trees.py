@@ -18,6 +18,7 @@ from heed.text.lines import read_lines
 
 TRACE = "-NONE-"  # the tag of what is written in a treebank but not in the sentence
 TOPS = ("", "TOP", "ROOT", "S1")  # labels of the bracket that treebanks and parsers put around a sentence
+TOP = "TOP"  # for a bracket without a label that has to stay
 
 # White space is what C calls so: a no-break space may be part of a word.
 _TOKEN = re.compile(r"[()]|[^() \t\r\n\f\v]+")
@@ -248,7 +249,8 @@ def cleaned(tree: Tree, traces: bool = True, functions: bool = True, top: bool =
     """Return the tree without what a treebank adds to it; None if nothing is left.
 
     `traces`: words tagged -NONE- go, and brackets that are empty then. `functions`: NP-SBJ-1 becomes NP; tags of words
-    are left as they are. `top`: an outermost bracket over a single node goes if its label is one of `TOPS`.
+    are left as they are. `top`: an outermost bracket over a single node goes if its label is one of `TOPS`; one without
+    a label over several nodes becomes a TOP, because only what has a label can be learnt and written.
     """
 
     def clean(node: Tree, children: tuple[Tree, ...]) -> Tree | None:
@@ -259,9 +261,11 @@ def cleaned(tree: Tree, traces: bool = True, functions: bool = True, top: bool =
         return Tree(without_function(node.label) if functions else node.label, children)
 
     found = tree.rebuilt(clean)
-    if top and found is not None and found.label in TOPS and len(found.children) == 1:
+    if not top or found is None:
+        return found
+    if found.label in TOPS and len(found.children) == 1:
         return found.children[0]
-    return found
+    return found if found.label else Tree(TOP, found.children)
 
 
 def without_function(label: str) -> str:
