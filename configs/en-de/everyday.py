@@ -1,12 +1,14 @@
 """Write pairs of everyday words and phrases, which Tatoeba's sentences lack.
 
 Single words, greetings, signs, numbers, dates, times, units, countries. Gender is given by the article; a plural follows
-the singular where people use it. The sentences of phrases.tsv, beside this file, follow: one pair a line, by phenomenon.
+the singular where people use it. The sentences of phrases.tsv, beside this file, follow: one pair a line, by phenomenon;
+then signs.py, and short phrases in capitals.
 """
 
 import itertools
 from pathlib import Path
 
+from signs import signs
 from tenses import tenses
 
 NOUNS = """
@@ -254,8 +256,7 @@ def entries(text: str) -> list[str]:
 
 def pairs():
     """Yield the English and the German of each pair."""
-    for entry in entries(PHRASES) + entries(WORDS):
-        yield tuple(entry.split("=", 1))
+    yield from phrases()
     for entry in entries(NOUNS):
         *english, article, noun, plural = entry.rsplit(" ", 3)
         english = " ".join(english)
@@ -311,6 +312,11 @@ def pairs():
     yield from calendar()
     yield from numbers()
     yield from tenses()
+
+
+def phrases():
+    for entry in entries(PHRASES) + entries(WORDS):
+        yield tuple(entry.split("=", 1))
 
 
 def sentences(path: Path):
@@ -449,4 +455,6 @@ def all_pairs() -> list[tuple[str, str]]:
     words = {}
     for english, german in pairs():
         words.setdefault(english, german)  # the first translation of a word is its most frequent
-    return list(dict.fromkeys([*words.items(), *sentences(Path(__file__).with_name("phrases.tsv"))]))
+    capitals = ((english.upper(), words[english].upper()) for english, _ in phrases() if len(english.split()) < 4)
+    found = [*words.items(), *sentences(Path(__file__).with_name("phrases.tsv")), *signs(), *capitals]
+    return list(dict.fromkeys(found))

@@ -42,6 +42,8 @@ NEVER = re.compile(
     r"\b(nigger\w*|neger\w*|faggot\w*|schwuchtel\w*|kike\w*|retard\w*|cunt\w*|fotze\w*|rape[sd]?|vergewalt\w*)\b", re.I
 )
 
+INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\ufffd\u00ad"))
+
 Pair = tuple[str, str]
 
 
@@ -100,7 +102,7 @@ def tsv(path: Path) -> Iterator[Pair]:
 def clean(pairs: Iterable[Pair]) -> Iterator[Pair]:
     """Yield the pairs that look like a sentence and its translation, without needless white space."""
     for pair in pairs:
-        english, german = (" ".join(side.split()) for side in pair)
+        english, german = (" ".join(side.translate(INVISIBLE).split()) for side in pair)
         if not english or not german or max(len(english), len(german)) > 300:
             continue
         if NEVER.search(english) or NEVER.search(german):

@@ -72,7 +72,13 @@ def clock():
             yield one.format(english), two.format(german)
         for minute in (0, 10, 15, 30, 45, 55):
             shown, morning, evening = hour or 12, hour, hour + 12
-            for sign, value in ((" am", morning), (" pm", evening), (" a.m.", morning), (" p.m.", evening), ("pm", evening)):
+            for sign, value in (
+                (" am", morning),
+                (" pm", evening),
+                (" a.m.", morning),
+                (" p.m.", evening),
+                ("pm", evening),
+            ):
                 english = f"{shown}:{minute:02d}{sign}" if minute else f"{shown}{sign}"
                 german = f"{value}:{minute:02d} Uhr" if minute else f"{value} Uhr"
                 frame = frames[(hour + minute + len(sign)) % len(frames)]
@@ -109,7 +115,14 @@ def amounts():
 
 def sums_and_lists():
     for a, b in product((1, 2, 3, 5, 7, 10), (1, 2, 4, 12)):
-        for same in (f"{a} + {b} = {a + b}", f"{a} - {b} = {a - b}", f"{a} x {b} = {a * b}", f"{a}/{b}", f"{a}:{b}", f"{a}-{b}"):
+        for same in (
+            f"{a} + {b} = {a + b}",
+            f"{a} - {b} = {a - b}",
+            f"{a} x {b} = {a * b}",
+            f"{a}/{b}",
+            f"{a}:{b}",
+            f"{a}-{b}",
+        ):
             yield same, same
         yield f"{a} plus {b} is {a + b}.", f"{a} plus {b} ist {a + b}."
         yield f"They won {a}-{b}.", f"Sie haben {a}:{b} gewonnen."
@@ -122,11 +135,23 @@ def sums_and_lists():
         for bullet in ("- ", "* ", "• ", f"{number}. ", f"{number}) ", f"({number}) ", "a) "):
             yield bullet + english, bullet + german
     for number in (1, 2, 3, 5, 8, 10, 21):
-        yield from ((f"No. {number}", f"Nr. {number}"), (f"Room {number}", f"Zimmer {number}"), (f"page {number}", f"Seite {number}"))
-        yield from ((f"Chapter {number}", f"Kapitel {number}"), (f"Platform {number}", f"Gleis {number}"), (f"#{number}", f"#{number}"))
+        yield from (
+            (f"No. {number}", f"Nr. {number}"),
+            (f"Room {number}", f"Zimmer {number}"),
+            (f"page {number}", f"Seite {number}"),
+        )
+        yield from (
+            (f"Chapter {number}", f"Kapitel {number}"),
+            (f"Platform {number}", f"Gleis {number}"),
+            (f"#{number}", f"#{number}"),
+        )
         yield f"Version {number}.{number + 1}.3", f"Version {number}.{number + 1}.3"
         yield f"Version {number}.0.1 is out.", f"Version {number}.0.1 ist erschienen."
-    for fruits in product((("apples", "Äpfel"), ("pears", "Birnen"), ("nuts", "Nüsse")), (("bananas", "Bananen"), ("plums", "Pflaumen")), (("grapes", "Trauben"), ("milk", "Milch"), ("bread", "Brot"))):
+    for fruits in product(
+        (("apples", "Äpfel"), ("pears", "Birnen"), ("nuts", "Nüsse")),
+        (("bananas", "Bananen"), ("plums", "Pflaumen")),
+        (("grapes", "Trauben"), ("milk", "Milch"), ("bread", "Brot")),
+    ):
         a, b, c = fruits
         yield f"{a[0]}, {b[0]} and {c[0]}", f"{a[1]}, {b[1]} und {c[1]}"
         yield f"{a[0]}, {b[0]}, and {c[0]}", f"{a[1]}, {b[1]} und {c[1]}"
@@ -136,7 +161,11 @@ def sums_and_lists():
 def dates():
     for number in range(1, 29, 2):
         month, year = 1 + number % 12, 1950 + 5 * number % 76
-        for same in (f"{year}-{month:02d}-{number:02d}", f"{month:02d}/{number:02d}/{year}", f"{number}.{month}.{year}"):
+        for same in (
+            f"{year}-{month:02d}-{number:02d}",
+            f"{month:02d}/{number:02d}/{year}",
+            f"{number}.{month}.{year}",
+        ):
             yield same, same
             yield f"Born {same}.", f"Geboren {same}."
             yield f"I was born on {same}.", f"Ich wurde am {same} geboren."

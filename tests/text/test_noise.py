@@ -30,6 +30,13 @@ def test_kinds(kind, expected):
     assert kind(PAIR, other, Draws(1)) == expected
 
 
+def test_apostrophes_go_with_or_without_capitals():
+    pair = ("I don’t know Tom's dog.", "Ich kenne Toms Hund nicht.")
+    found = {noise._no_apostrophe(pair, other, Draws(seed)) for seed in range(20)}
+    assert found == {(source, pair[1]) for source in ("I dont know Toms dog.", "i dont know toms dog.")}
+    assert noise._no_apostrophe(("'", "'"), other, Draws(1)) == ("'", "'")
+
+
 def test_emoji_are_the_same_on_both_sides():
     source, target = noise._emoji(PAIR, other, Draws(3))
     assert source[len(PAIR[0]) :] == target[len(PAIR[1]) :] != ""
@@ -45,7 +52,9 @@ def test_a_typo_changes_one_place_of_the_source():
     assert set(kinds) == {-1, 0, 1}
 
 
-@pytest.mark.parametrize("pair", [("", ""), ("x", "y"), ("A.", "B"), ("Wait...", "Warte..."), ("Hi 漢字", "مرحبا")])
+@pytest.mark.parametrize(
+    "pair", [("", ""), ("x", "y"), ("'", "'"), ("A.", "B"), ("Wait...", "Warte..."), ("Hi 漢字", "مرحبا")]
+)
 def test_odd_pairs(pair):
     for seed in range(300):
         source, target = disturbed(pair, other, Draws(seed))
@@ -60,4 +69,4 @@ def test_stops_that_are_not_single_stay():
 
 def test_every_kind_is_drawn():
     found = {disturbed(PAIR, other, Draws(seed)) for seed in range(300)}
-    assert len(found) > 15  # six fixed kinds and many typos
+    assert len(found) > 15  # seven fixed kinds and many typos

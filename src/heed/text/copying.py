@@ -12,11 +12,15 @@ What counts:
 | name | words with a capital letter or a digit after a letter: `iPhone`, `GPT-4`, `mp3` |
 | emoji | `😂`, `❤️`, `👋🏽`; several in a row, up to ten characters, count as one |
 | marks | `?`, `...`, `:-)`: a text of at most 20 characters without a letter, a digit or any of the above |
-| number | `1984`, `1,000.50`, `15:30` |
+| date | `12/25/2024`, `2024-12-25` |
+| time | `3:30 pm` |
+| number | `1984`, `1,000.50`, `15:30`, `2/3`, `-40` |
 
-All but numbers must come through unchanged; a name may have an ending (`iPhones`). Of a number, the digits count, so
-that `1,000.50` may become `1.000,50`, and `12/25/2024` `25.12.2024`. Numbers that a translation may rightly write in
-another way do not count: whole ones up to 12 (two), decades (the 1990s) and times with am or pm (3:30 pm is 15:30).
+All but dates, times and numbers must come through unchanged; a name may have an ending (`iPhones`). The numbers of a
+date may change places, and `3:30 pm` may become `15:30`. Of a number, the digits and where they are divided count, so
+that `1,000.50` may become `1.000,50` or `1000,50`. Numbers that a translation may rightly write in another way do not
+count: decades (the 1990s), and whole ones up to 12 (two) unless a sign (`5%`, `$5`, `2 + 2`) or another number (`1, 2,
+3`) is next to them.
 
 Other names do not count. A capital letter does not tell a name that stays (Obama) from one that changes (Germany, Bach
 in German, brook in English), and copying the latter would be an error.
@@ -56,17 +60,30 @@ _NAME = re.compile(
     """,
     re.VERBOSE,
 )
-_NUMBER = re.compile(
+_DATE = re.compile(
     r"""
-    (?<![^\W_]) (?<![0-9][.,:])
-    (?P<number> (?P<time> [0-9]{1,2} (?: :[0-9]{2} ){1,2} (?![0-9:]) ) | [0-9]+ (?:[.,][0-9]+)* )
-    (?P<half_day> \s? [AaPp] \.? [Mm] \b )?
-    (?P<decade> s\b )?
+    (?: [0-9]{4} (?P<mark>[/.-]) [0-9]{1,2} (?P=mark) [0-9]{1,2}
+      | [0-9]{1,2} (?P<sign>[/.-]) [0-9]{1,2} (?P=sign) [0-9]{4}
+      | [0-9]{1,2} / [0-9]{1,2} / [0-9]{2} ) (?![0-9])
     """,
     re.VERBOSE,
 )
+_NUMBER = re.compile(
+    r"""
+    (?<![^\W_]) (?<![0-9][.,:])
+    (?: (?P<date> DATE )
+      | (?P<time> (?P<hour> 1[0-2] | 0?[1-9] ) (?: [:.](?P<minute> [0-5][0-9] ) )?
+            \s? (?P<half> [AaPp] ) (?: \.[Mm]\. | [Mm]\b ) )
+      | (?P<number> (?: (?<![^\s(]) [-−] )? [0-9]+ (?: (?:[:/][0-9]+)+ | (?:[.,][0-9]+)* ) )
+        (?P<decade> s\b )? )
+    """.replace("DATE", _DATE.pattern),
+    re.VERBOSE,
+)
 _ONLY_MARKS = re.compile(r"\s*([^\w\s](?:[^\w]{0,18}[^\w\s])?)\s*")
-_NEIGHBOURS = re.compile(r"[0-9]+(?:[.,:'’h][0-9]+| [0-9]{3}(?![0-9]))*")
+_NEIGHBOURS = re.compile(r"[0-9]+(?:[.,:/'’h][0-9]+| [0-9]{3}(?![0-9]))*")
+# What makes a small number one that nobody writes out, before it and after it.
+_SIGN_BEFORE = re.compile(r"(?:[$€£¥#%°:/=×*+~−–-]|[+=×*/−–-]\s|[0-9][,;]?\s)$")
+_SIGN_AFTER = re.compile(r"(?:[$€£¥%°:/=×*+)]|[−–-][0-9]|\s[%°€+=×*/]|\s[−–-]\s|[,;]?\s[0-9])")
 _WITH_MARKS = re.compile(r"[0-9]+(?:[.,][0-9]{3})*[.,][0-9]+")  # not a date: 25.12.2024
 _EXCHANGED = str.maketrans(".,", ",.")
 _DIGITS = re.compile(r"[0-9]+")
@@ -79,7 +96,7 @@ _MAX_WRITTEN_OUT = 12
 class Span:
     """A part of a text to copy."""
 
-    kind: str  # "tag", "url", "mail", "placeholder", "phone", "name", "emoji", "marks" or "number"
+    kind: str  # "tag", "url", "mail", "placeholder", "phone", "name", "emoji", "marks", "date", "time" or "number"
     text: str
     begin: int
 
@@ -106,19 +123,30 @@ def names_and_numbers(text: str) -> list[Span]:
     """Return the names that stay as they are, and the numbers that a translation does not write in another way."""
     names = [Span("name", match[0], match.start()) for match in _NAME.finditer(text)]
     rest = blanked(text, ((span.begin, span.end) for span in names))
-    found = [
-        Span("number", match["number"], match.start()) for match in _NUMBER.finditer(rest) if not _may_change(match)
-    ]
+    found = []
+    for match in _NUMBER.finditer(rest):
+        kind = next(kind for kind in ("date", "time", "number") if match[kind] is not None)
+        if kind != "number" or not _may_change(match):
+            found.append(Span(kind, match[kind], match.start()))
     return sorted([*names, *found], key=lambda span: span.begin)
 
 
 def _may_change(number: re.Match[str]) -> bool:
-    is_small = number["number"].isdecimal() and len(number["number"]) <= 2 and int(number["number"]) <= _MAX_WRITTEN_OUT
-    return is_small or number["decade"] is not None or (number["time"] is not None and number["half_day"] is not None)
+    """Return whether a translation may write a number in another way: a decade, or a small number among words."""
+    given, text = number["number"], number.string
+    if number["decade"] is not None:
+        return True
+    if not (given.isdecimal() and len(given) <= 2 and int(given) <= _MAX_WRITTEN_OUT):
+        return False
+    before, after = text[max(0, number.start() - 3) : number.start()], text[number.end() : number.end() + 3]
+    return not (_SIGN_BEFORE.search(before) or _SIGN_AFTER.match(after))
 
 
-def with_marks_exchanged(span: Span) -> str:
-    """Return a number in the other convention, 1.000,5 for 1,000.5; other text is returned unchanged."""
+def in_the_other_way(span: Span) -> str:
+    """Return a number in the other convention, 1.000,5 for 1,000.5, and 15:30 for 3:30 pm; other text unchanged."""
+    if span.kind == "time":
+        hour, minute = _on_24_hours(span.text)
+        return f"{hour}:{minute:02d}" if minute else str(hour)
     is_number = span.kind == "number" and _WITH_MARKS.fullmatch(span.text) is not None
     return span.text.translate(_EXCHANGED) if is_number else span.text
 
@@ -145,30 +173,79 @@ def lost(spans: Sequence[Span], translation: str) -> list[Span]:
                 found.append(span)
             else:
                 rest = blanked(rest, [same.span()])
-        elif span.kind != "number":
+        elif span.kind not in ("date", "time", "number"):
             copied[span.text] -= 1
             if copied[span.text] < 0:
                 found.append(span)
     # What is left of the digits is numbers.
     runs = [_DIGITS.findall(match[0]) for match in _NEIGHBOURS.finditer(rest)]
-    found += [span for span in spans if span.kind == "number" and not _take_number(_DIGITS.findall(span.text), runs)]
+    for span in spans:
+        if span.kind == "date":
+            there = _has_date(span.text, rest)
+        elif span.kind == "time":
+            there = _has_time(span.text, rest)
+        elif span.kind == "number":
+            sign = rf"[-−–] ?{_DIGITS.findall(span.text)[0]}(?![0-9])"
+            there = _take_number(_DIGITS.findall(span.text), runs) and (
+                span.text[0] not in "-−" or re.search(sign, rest) is not None
+            )
+        else:
+            continue
+        if not there:
+            found.append(span)
     return sorted(found, key=lambda span: span.begin)
 
 
+def _has_date(date: str, text: str) -> bool:
+    """Return whether a text has a date with the same numbers; or with a word for the month, if that is unmistakable."""
+    numbers = sorted(map(int, _DIGITS.findall(date)))
+    if any(sorted(map(int, _DIGITS.findall(match[0]))) == numbers for match in _DATE.finditer(text)):
+        return True
+    month, day, year = numbers
+    word = r"\W*[^\W\d_]+\W+"
+    spelt = rf"(?<!\d)0?{day}{word}{year}(?!\d) | {word}0?{day}\W+{year}(?!\d)"  # 25. Dezember 2024, December 25, 2024
+    return month <= 12 < day and re.search(spelt, text, re.VERBOSE) is not None
+
+
+def _has_time(time: str, text: str) -> bool:
+    """Return whether a text has a time with am or pm, as it was written or on 24 hours."""
+    plain, both = (re.sub(r"[\s.]", "", one).lower() for one in (time, text))
+    hour, minute = _on_24_hours(time)
+    there = set(map(int, _DIGITS.findall(text)))
+    return plain in both or ({hour, minute} if minute else {hour}) <= there
+
+
+def _on_24_hours(time: str) -> tuple[int, int]:
+    match = _NUMBER.match(time)
+    assert match is not None
+    return int(match["hour"]) % 12 + 12 * (match["half"] in "Pp"), int(match["minute"] or 0)
+
+
 def _take_number(number: list[str], runs: list[list[str]]) -> bool:
-    """Remove the digits of a number from neighbouring runs of digits; return whether they were there."""
+    """Remove the digits of a number, divided alike, from runs of digits; return whether they were there."""
     digits = "".join(number)
     for at, run in enumerate(runs):
         for begin in range(len(run)):
             joined = ""
             for end in range(begin, len(run)):
                 joined += run[end]
-                if joined == digits:
+                if joined == digits and _grouped(run[begin : end + 1]) == _grouped(number):
                     runs[at : at + 1] = [run[:begin], run[end + 1 :]]
                     return True
                 if not digits.startswith(joined):
                     break
     return False
+
+
+def _grouped(parts: list[str]) -> list[str]:
+    """Return the parts of a number with its thousands joined: 1,000.50 is 1000 and 50."""
+    joined = parts[:1]
+    for part in parts[1:]:
+        if len(part) == 3 and len(parts[0]) <= 3:
+            joined[-1] += part
+        else:
+            joined.append(part)
+    return joined
 
 
 def _without_sentence_marks(url: str) -> str:

@@ -1,8 +1,8 @@
-"""Text as people type it: in capitals, with typos, without a final stop, two sentences in one line.
+"""Text as people type it: in capitals, with typos, without apostrophes or a final stop, two sentences in one line.
 
 A model that has only seen clean text fails on these. Here clean pairs are disturbed while training, other ones in every
-epoch. Capitals, stops and emoji change both sides; typos and lower case change the source alone, so that the model
-learns to answer in clean text.
+epoch. Capitals, stops and emoji change both sides; typos, lower case and missing apostrophes change the source alone,
+so that the model learns to answer in clean text.
 """
 
 from collections.abc import Callable, Iterator
@@ -36,6 +36,13 @@ def _title(pair: Pair, other: Callable[[], Pair], draws: Draws) -> Pair:
 
 def _lower(pair: Pair, other: Callable[[], Pair], draws: Draws) -> Pair:
     return pair[0].lower(), pair[1]
+
+
+def _no_apostrophe(pair: Pair, other: Callable[[], Pair], draws: Draws) -> Pair:
+    source = pair[0].replace("'", "").replace("’", "")
+    if not source.strip():
+        return pair
+    return source.lower() if draws.below(2) else source, pair[1]
 
 
 def _no_stop(pair: Pair, other: Callable[[], Pair], draws: Draws) -> Pair:
@@ -74,4 +81,4 @@ def _some(items: list[int], n: int, draws: Draws) -> Iterator[int]:
         yield left.pop(draws.below(len(left)))
 
 
-_SHARES = {_capitals: 5, _title: 3, _lower: 3, _no_stop: 4, _joined: 3, _emoji: 1, _typos: 4}
+_SHARES = {_capitals: 5, _title: 3, _lower: 3, _no_apostrophe: 3, _no_stop: 4, _joined: 3, _emoji: 1, _typos: 4}

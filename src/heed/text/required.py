@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from heed.text.copying import Span, blanked, lost, machine_spans, names_and_numbers, with_marks_exchanged
+from heed.text.copying import Span, blanked, in_the_other_way, lost, machine_spans, names_and_numbers
 from heed.text.glossary import Entry, Glossary, is_whole
 
 
@@ -31,7 +31,7 @@ class Required:
     @property
     def ways(self) -> list[list[str]]:
         """Return the ways to write it: as in the source, and, if that changes anything, with 1,000.5 as 1.000,5."""
-        exchanged = [*(entry.target for entry in self.entries), *map(with_marks_exchanged, self.spans)]
+        exchanged = [*(entry.target for entry in self.entries), *map(in_the_other_way, self.spans)]
         return [self.texts] if exchanged == self.texts else [self.texts, exchanged]
 
     def missing(self, translation: str) -> list[str]:
