@@ -48,6 +48,7 @@ _ARGUMENTS = {  # as declared in the C files
     "heed_varlen": [*[_POINTER, *[_NUMBER] * 2] * 4, _POINTER, _POINTER, _NUMBER, _POINTER],
     "heed_varlen_backward": [*[_POINTER, *[_NUMBER] * 2] * 7, *[_POINTER] * 3],
     "heed_softmax_less_gold": [*[_POINTER] * 5, _NUMBER, _NUMBER, _FLOAT],
+    "heed_two_views": [*[_POINTER] * 8, _NUMBER, _NUMBER, *[_FLOAT] * 3],
 }
 
 

@@ -19,10 +19,7 @@ def softmax_less_gold_(logits_nV: Tensor, gold_n: Tensor, share: float) -> tuple
     if library is None or torch.get_num_threads() > 1 or not logits_nV.is_contiguous():
         return None
     rows, vocab_size = logits_nV.shape
-    if rows and not 0 <= int(gold_n.min()) <= int(gold_n.max()) < vocab_size:
-        raise IndexError(
-            f"gold tokens from {int(gold_n.min())} to {int(gold_n.max())}, but a vocabulary of {vocab_size}"
-        )
+    check_gold(gold_n, vocab_size)
     gold_n = gold_n.long().contiguous()
     sums_n, normalizers_n, gold_logits_n = logits_nV.new_empty(3, rows).unbind()
     library.heed_softmax_less_gold(
@@ -31,3 +28,15 @@ def softmax_less_gold_(logits_nV: Tensor, gold_n: Tensor, share: float) -> tuple
         *(rows, vocab_size, share),
     )
     return sums_n, normalizers_n, gold_logits_n
+
+
+def check_gold(gold_n: Tensor, vocab_size: int) -> None:
+    """Check what a kernel takes as positions in a row.
+
+    Raises:
+        IndexError: a gold token is not in the vocabulary.
+    """
+    if len(gold_n) and not 0 <= int(gold_n.min()) <= int(gold_n.max()) < vocab_size:
+        raise IndexError(
+            f"gold tokens from {int(gold_n.min())} to {int(gold_n.max())}, but a vocabulary of {vocab_size}"
+        )

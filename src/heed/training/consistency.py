@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from heed.kernels.two_views import two_views_
 from heed.model.dropout import hash_unit, position_seeds, second_seeds
 from heed.model.products import Bfloat16Factor, Factor, in_bfloat16
 from heed.training.loss import LOGIT_ROWS, Loss
@@ -48,6 +49,36 @@ def consistent_loss(
     return Loss(*_ConsistentLoss.apply(*views, weight_VD, gold_N, epsilon, consistency, in_bfloat16()))  # type: ignore[no-untyped-call]
 
 
+def _two_views_(
+    logits_nV: Tensor, other_nV: Tensor, gold_n: Tensor, share: float, rest: float, consistency: float
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Turn the logits of two views into twice the gradient of their loss, in place.
+
+    The target distribution gives each token `rest`, and the gold one `share` more. Return of each row both
+    log-probabilities of the gold token, the sum of all log-probabilities of both views, and KL(p‖r) + KL(r‖p).
+    """
+    by_kernel = two_views_(logits_nV, other_nV, gold_n, share, rest, consistency)
+    if by_kernel is not None:
+        return by_kernel
+    gold_n1 = gold_n.unsqueeze(1)
+    logits = logits_nV, other_nV
+    for x_nV in logits:
+        x_nV.sub_(x_nV.logsumexp(1, keepdim=True))
+    gold_p_n, gold_r_n = (x_nV.gather(1, gold_n1).squeeze(1) for x_nV in logits)
+    all_n, ratio_nV = (logits_nV + other_nV).sum(1), logits_nV - other_nV  # log p - log r
+    p_nV, r_nV = (x_nV.exp_() for x_nV in logits)
+    kl_pr_n1 = (p_nV * ratio_nV).sum(1, keepdim=True)
+    kl_rp_n1 = -(r_nV * ratio_nV).sum(1, keepdim=True)
+
+    # d KL(p‖r) / d logits of p is p (log p - log r - KL), of r it is r - p; and the other way round.
+    difference_nV = (p_nV - r_nV).mul_(consistency)
+    p_nV.mul_((ratio_nV - kl_pr_n1).mul_(consistency).add_(1)).add_(difference_nV)
+    r_nV.mul_((ratio_nV + kl_rp_n1).mul_(-consistency).add_(1)).sub_(difference_nV)
+    for grad_nV in logits:
+        grad_nV.sub_(rest).scatter_add_(1, gold_n1, torch.full_like(grad_nV[:, :1], -share))
+    return gold_p_n, gold_r_n, all_n, (kl_pr_n1 + kl_rp_n1).squeeze(1)
+
+
 class _ConsistentLoss(torch.autograd.Function):
     @staticmethod
     def forward(
@@ -62,34 +93,21 @@ class _ConsistentLoss(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         products = Bfloat16Factor(weight_VD) if by_kernel else Factor(weight_VD)
         rest = epsilon / (weight_VD.size(0) - 1)  # the probability of each token but the gold one
+        share = 1 - epsilon - rest
         grads_ND, grad_weight_VD = [torch.empty_like(hidden_ND) for _ in range(2)], torch.zeros_like(weight_VD)
         total, unsmoothed = weight_VD.new_zeros(()), weight_VD.new_zeros(())
+        scratch_2nV = hidden_ND.new_empty(2, min(LOGIT_ROWS, len(hidden_ND)), len(weight_VD))
         for begin in range(0, len(hidden_ND), LOGIT_ROWS):
             rows = slice(begin, begin + LOGIT_ROWS)
-            gold_n1 = gold_N[rows].unsqueeze(1)
-            views = [x_ND[rows] for x_ND in (hidden_ND, other_ND)]
-            logits = [products.logits(x_nD, x_nD.new_empty(len(x_nD), len(weight_VD))) for x_nD in views]
-            logprobs = [torch.log_softmax(logits_nV, -1) for logits_nV in logits]
-            for logprob_nV in logprobs:
-                gold = logprob_nV.gather(1, gold_n1).sum()
-                total -= ((1 - epsilon - rest) * gold + rest * logprob_nV.sum()) / 2
-                unsmoothed -= gold if logprob_nV is logprobs[0] else 0
-            ratio_nV = logprobs[0] - logprobs[1]  # log p - log r
-            p_nV, r_nV = (logprob_nV.exp_() for logprob_nV in logprobs)
-            kl_pr_n1 = (p_nV * ratio_nV).sum(1, keepdim=True)
-            kl_rp_n1 = -(r_nV * ratio_nV).sum(1, keepdim=True)
-            total += consistency / 2 * (kl_pr_n1 + kl_rp_n1).sum()
-
-            # d KL(p‖r) / d logits of p is p (log p - log r - KL), of r it is r - p; and the other way round.
-            difference_nV = (p_nV - r_nV).mul_(consistency)
-            grad_p_nV = (ratio_nV - kl_pr_n1).mul_(consistency).add_(1).mul_(p_nV).add_(difference_nV)
-            grad_r_nV = (ratio_nV + kl_rp_n1).mul_(-consistency).add_(1).mul_(r_nV).sub_(difference_nV)
-            for grad_nV, x_nD, grad_ND in zip((grad_p_nV, grad_r_nV), views, grads_ND, strict=True):
-                grad_nV.sub_(rest)
-                grad_nV.scatter_add_(1, gold_n1, torch.full_like(grad_nV[:, :1], rest - (1 - epsilon)))
-                grad_nV.div_(2)
-                products.grad_hidden(grad_nV, grad_ND[rows])
-                products.add_grad_weight(grad_nV, x_nD, grad_weight_VD)
+            gold_n, views = gold_N[rows], [x_ND[rows] for x_ND in (hidden_ND, other_ND)]
+            p_nV, r_nV = (products.logits(x_nD, scratch_2nV[i, : len(x_nD)]) for i, x_nD in enumerate(views))
+            gold_p_n, gold_r_n, all_n, divergence_n = _two_views_(p_nV, r_nV, gold_n, share, rest, consistency)
+            unsmoothed -= gold_p_n.sum()
+            total -= (share * (gold_p_n + gold_r_n) + rest * all_n - consistency * divergence_n).sum() / 2
+            for grad_nV, x_nD, grad_ND in zip((p_nV, r_nV), views, grads_ND, strict=True):
+                # Half of it, in the small matrices, which saves a pass over the vocabulary.
+                products.grad_hidden(grad_nV, grad_ND[rows]).div_(2)
+                products.add_grad_weight(grad_nV, x_nD / 2, grad_weight_VD)
         ctx.save_for_backward(*grads_ND, grad_weight_VD)
         ctx.mark_non_differentiable(unsmoothed)
         return total, unsmoothed
