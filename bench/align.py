@@ -17,8 +17,8 @@ from heed.engines.pytorch import PyTorchEngine
 from heed.evaluate.alignment import Links, Reference, alignment_score
 from heed.inside.alignment import Aligner, Choice, choose
 from heed.inside.model1 import Model1, agreed
+from heed.loading import load
 from heed.model.transformer import Transformer
-from heed.translator import load
 
 
 def main() -> None:

@@ -15,10 +15,10 @@ from itertools import islice
 import torch
 
 from heed.decode.search import Task
+from heed.loading import load
 from heed.options import SearchOptions
 from heed.parser import parse_sentences
 from heed.parsing.trees import read_treebank
-from heed.translator import load
 
 
 def main() -> None:

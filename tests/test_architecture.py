@@ -36,6 +36,7 @@ ORDER = [
     ["parser", "retranslate"],
     ["inside"],
     ["translator"],
+    ["loading"],
     ["follow", "training", "distil"],
     ["serve", "paper", "bench", "lab"],
     ["cli"],
@@ -253,7 +254,7 @@ def test_nothing_heavy_is_loaded_before_it_is_needed(script: str) -> None:
 @pytest.mark.parametrize(
     "package",
     ["heed.text.tokenizer", "heed.translation", "heed.evaluate", "heed.demo.grammar"]
-    + ["heed.translator", "heed.engines.exported", "heed.decode.beam", "heed.decode.sampling"]
+    + ["heed.loading", "heed.engines.exported", "heed.decode.beam", "heed.decode.sampling"]
     + ["heed.run", "heed.engines.native"],
 )
 def test_torch_is_not_loaded_by_way_of_others_either(package: str) -> None:

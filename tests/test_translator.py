@@ -17,10 +17,10 @@ import torch
 from heed.config import DecodeConfig
 from heed.errors import DecodeError
 from heed.kernels.library import library
+from heed.loading import load
 from heed.model.transformer import Transformer
 from heed.options import Sampling
 from heed.text.normalize import normalize
-from heed.translator import load
 from heed.vocabulary import Vocabulary
 from tests.conftest import EOS, PAD, small_config, torch_translator
 

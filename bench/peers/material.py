@@ -15,12 +15,12 @@ from heed.data.batch import Batch, make_batch
 from heed.data.batching import BatchPlan
 from heed.data.corpus import ParallelText
 from heed.data.prepare import prepare
+from heed.loading import load
 from heed.model.size import update_operations
 from heed.model.transformer import Transformer
 from heed.presets import preset
 from heed.run import RunFolder
 from heed.text.tokenizer import Tokenizer
-from heed.translator import load
 from heed.vocabulary import Vocabulary
 
 VOCABULARY = 8_000

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from heed.errors import HeedError as HeedError
     from heed.errors import TokenizerError as TokenizerError
     from heed.errors import TrainingError as TrainingError
+    from heed.loading import load as load
     from heed.model.transformer import Transformer as Transformer
     from heed.options import Sampling as Sampling
     from heed.parser import Parse as Parse
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from heed.translation import Attention as Attention
     from heed.translation import Translation as Translation
     from heed.translator import Translator as Translator
-    from heed.translator import load as load
     from heed.vocabulary import Vocabulary as Vocabulary
 
 __version__ = "0.1.0"
@@ -57,7 +57,7 @@ _MODULE_OF = {
     "Tree": "heed.parsing.trees",
     "Translator": "heed.translator",
     "Vocabulary": "heed.vocabulary",
-    "load": "heed.translator",
+    "load": "heed.loading",
     "preset": "heed.presets",
     "resume": "heed.training.loop",
     "train": "heed.training.loop",

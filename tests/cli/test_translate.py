@@ -22,8 +22,9 @@ import torch
 
 from heed.checkpoint import read_all_tensors, read_manifest, write_checkpoint
 from heed.cli.main import build_parser, main
+from heed.loading import load
 from heed.model.transformer import Transformer
-from heed.translator import Translator, load
+from heed.translator import Translator
 from tests.cli.conftest import ENVIRONMENT, Done, Trained, heed, letters, started, write_lines
 from tests.conftest import EOS, PAD, UNK
 

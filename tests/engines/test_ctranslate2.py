@@ -17,12 +17,13 @@ from heed.durable import MANIFEST, checksum, read_json, write_json, write_manife
 from heed.engines.ctranslate2 import CTranslate2Engine
 from heed.errors import CheckpointError, ConfigError, DecodeError
 from heed.export.ctranslate2 import write_ctranslate2
+from heed.loading import load
 from heed.lock import FolderLock
 from heed.model.transformer import Transformer
 from heed.options import Sampling
 from heed.text.tokenizer import Tokenizer
 from heed.translation import Translation
-from heed.translator import Translator, load
+from heed.translator import Translator
 from tests.cli.conftest import ENVIRONMENT, TrainRun, exports, letters
 from tests.conftest import EOS, PAD, UNK, torch_translator
 from tests.export.conftest import TEXTS, random_model

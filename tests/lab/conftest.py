@@ -15,11 +15,12 @@ import pytest
 import torch
 
 from heed.config import Config
+from heed.loading import load
 from heed.model.transformer import Transformer
 from heed.run import RunFolder
 from heed.settings import build_config
 from heed.text.tokenizer import Tokenizer
-from heed.translator import Translator, load
+from heed.translator import Translator
 from tests.cli.conftest import COMMAND, ENVIRONMENT, write_lines
 from tests.conftest import EOS, small_config
 from tests.processes import Started

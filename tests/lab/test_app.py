@@ -95,7 +95,7 @@ def test_search_options_reach_the_search(lab: RunningLab, translator: Translator
 
 
 def test_another_checkpoint(lab: RunningLab, run: Path) -> None:
-    from heed.translator import load
+    from heed.loading import load
 
     told = lab.inspect(checkpoint="last").summary
     assert told["lab"]["checkpoint"] == "step-00000010"

@@ -10,8 +10,9 @@ from heed.engines.pytorch import PyTorchEngine
 from heed.inside.inspection import look
 from heed.inside.observe import Switches
 from heed.inside.words import by_words
+from heed.loading import load
 from heed.options import SearchOptions
-from heed.translator import Translator, load
+from heed.translator import Translator
 from tests.lab.conftest import TEXT, Open, RunningLab, running_lab
 
 if TYPE_CHECKING:

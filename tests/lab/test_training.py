@@ -14,8 +14,8 @@ import pytest
 
 from heed.durable import write_json
 from heed.inside.words import by_words, side_of
+from heed.loading import load
 from heed.text.tokenizer import Tokenizer
-from heed.translator import load
 from tests.cli.conftest import corpus, settings, started, train_arguments
 from tests.lab.conftest import Open, RunningLab, make_run, running_lab
 

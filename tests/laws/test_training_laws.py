@@ -9,6 +9,7 @@ import torch
 from heed.checkpoint import read_manifest, read_tensors
 from heed.config import Config, DecodeConfig, TextConfig, TrainConfig
 from heed.errors import CheckpointError
+from heed.loading import load
 from heed.run import RunFolder
 from heed.settings import build_config
 from heed.training.learner import Learner
@@ -16,7 +17,6 @@ from heed.training.loop import resume, train
 from heed.training.step import train_step
 from heed.training.stop import StopRequest
 from heed.training.workers import Workers
-from heed.translator import load
 from heed.vocabulary import Vocabulary
 from tests.conftest import VOCABULARY, small_batch, small_config
 

@@ -13,6 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from heed.checkpoint import read_all_tensors
 from heed.config import Config, DecodeConfig, ModelConfig, TextConfig
 from heed.errors import ConfigError
+from heed.loading import load
 from heed.model.build import build_model, model_class
 from heed.model.convolutional import Convolutional
 from heed.model.dropout import pair_seeds
@@ -25,7 +26,6 @@ from heed.training.learner import Learner
 from heed.training.loop import Outcome, resume, train
 from heed.training.step import train_step
 from heed.training.workers import Workers
-from heed.translator import load
 from heed.vocabulary import Vocabulary
 from tests.conftest import VOCABULARY, shapes_checked, small_batch
 from tests.model.baselines import convolutional, recurrent

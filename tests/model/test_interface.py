@@ -21,6 +21,7 @@ from heed.engines.pytorch import PyTorchEngine
 from heed.errors import CheckpointError, ConfigError, DecodeError
 from heed.export.ctranslate2 import write_ctranslate2
 from heed.export.huggingface import write_huggingface
+from heed.loading import load
 from heed.model import build
 from heed.model.dropout import Dropout
 from heed.model.embedding import SharedEmbedding
@@ -33,7 +34,6 @@ from heed.training.loop import Outcome, resume, train
 from heed.training.memory import predicted_peak
 from heed.training.step import train_step
 from heed.training.workers import Workers
-from heed.translator import load
 from heed.vocabulary import Vocabulary
 from tests.conftest import VOCABULARY, small_batch
 

@@ -11,6 +11,7 @@ from heed.cli.main import main
 from heed.config import DataConfig
 from heed.errors import ConfigError, DataError
 from heed.evaluate import Bleu, score
+from heed.loading import load
 from heed.paper import norm, positions, table3
 from heed.paper.beam import numbers
 from heed.paper.cost import TRAININGS, by_the_rule
@@ -20,7 +21,6 @@ from heed.paper.texts import texts_in
 from heed.presets import preset
 from heed.text.lines import read_lines
 from heed.training.schedule import learning_rate
-from heed.translator import load
 from tests.paper.conftest import Texts
 
 

@@ -10,7 +10,8 @@ import torch
 from heed.bench.rounds import in_turns, percentile, rates, timed
 from heed.kernels import bf16_ways
 from heed.kernels.library import library
-from heed.translator import Translator, default_engine, load
+from heed.loading import default_engine, load
+from heed.translator import Translator
 
 
 def engines(path: Path, checkpoint: str) -> dict[str, Translator]:

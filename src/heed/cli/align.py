@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
     from heed.engines.pytorch import PyTorchEngine
     from heed.inside.alignment import Aligner, Choice
     from heed.inside.inspection import one_transformer
-    from heed.translator import load
+    from heed.loading import load
 
     args.model = find_model(args.model)
     engine = load(args.model, checkpoint=args.checkpoint, engine="torch").engine

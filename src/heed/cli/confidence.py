@@ -63,9 +63,9 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError(f"--plot {args.plot}: the folder {args.plot.parent} does not exist; create it first")
     if args.source == args.reference == "-":
         raise ConfigError("standard input can be used for one of the files only")
+    from heed.loading import load
     from heed.run import RunFolder
     from heed.translation import Translation
-    from heed.translator import load
 
     folder = RunFolder.open(args.model)
     translator = load(args.model, checkpoint=args.checkpoint)

@@ -38,9 +38,9 @@ def run(args: argparse.Namespace) -> int:
     from heed.allocator import keep_freed_memory
     from heed.demo.grammar import TYPED_BY_PEOPLE
     from heed.evaluate import Bleu, score
+    from heed.loading import load
     from heed.text.lines import read_lines
     from heed.training.loop import resume, train
-    from heed.translator import load
 
     keep_freed_memory()
     _try_the_box()
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
 def _try_the_box() -> None:
     """Translate a few sentences with the model in the box, if there is one."""
     from heed.box import DEFAULT, default_model, names
-    from heed.translator import load
+    from heed.loading import load
 
     if DEFAULT not in names():
         return

@@ -49,10 +49,10 @@ def run(args: argparse.Namespace) -> int:
     from heed.errors import ConfigError, DataError
     from heed.evaluate import decoding_signature
     from heed.evaluate.signature import join_signature
+    from heed.loading import load
     from heed.run import RunFolder
     from heed.text.lines import read_lines
     from heed.translation import are_split
-    from heed.translator import load
 
     if [args.source, *args.reference, args.baseline].count("-") > 1:
         raise ConfigError("standard input (-, or no --source) can be used for one of the files only")

@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     from heed.cli.output import Output
     from heed.durable import write_file
     from heed.inside.inspection import one_core_if_small
-    from heed.translator import load
+    from heed.loading import load
 
     out = Output(args.out) if args.out else None
     if args.npz:

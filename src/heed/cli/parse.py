@@ -74,9 +74,9 @@ def run(args: argparse.Namespace) -> int:
     import_torch()
     from heed.allocator import keep_freed_memory
     from heed.cli.output import Output
+    from heed.loading import load
     from heed.parser import parse_sentences, tree_tokenizer
     from heed.text.lines import read_lines
-    from heed.translator import load
 
     out = Output(args.output)
     for written in (args.output, out.part, args.svg):

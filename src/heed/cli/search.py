@@ -95,7 +95,7 @@ def load_translator(args: argparse.Namespace) -> "Translator":
     """
     args.model = [find_model(given) for given in args.model or ()] or [default_model()]
     from heed.allocator import keep_freed_memory
-    from heed.translator import default_engine, load
+    from heed.loading import default_engine, load
 
     args.engine = args.engine or ("native" if args.bfloat16 else default_engine(args.model))
     if args.engine == "torch":

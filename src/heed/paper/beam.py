@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 
 from heed.errors import ConfigError
 from heed.evaluate import Bleu, score
+from heed.loading import load
 from heed.paper.chart import Axis, Series, chart
 from heed.paper.report import Part, Table
 from heed.paper.trained import Trained
-from heed.translator import load
 
 _MOST_ALPHAS = 6  # columns that fit 80 characters
 PAPERS = (4, 0.6)

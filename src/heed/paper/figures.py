@@ -7,11 +7,11 @@ from heed.durable import write_file
 from heed.errors import ConfigError
 from heed.inside.svg import Choice
 from heed.inside.svg import draw as draw_attention
+from heed.loading import load
 from heed.paper import figure1, figure2
 from heed.paper.report import Part, Table
 from heed.paper.tree import lines, tree
 from heed.run import RunFolder
-from heed.translator import load
 
 _CAPTIONS = {
     "figure1": "Figure 1: the model, drawn from its modules",

@@ -9,8 +9,8 @@ import numpy as np
 from heed.durable import read_json, write_json
 from heed.errors import CheckpointError
 from heed.evaluate import Bleu, score
+from heed.loading import load
 from heed.run import RunFolder
-from heed.translator import load
 
 _FILE = "table2.json"  # in the run folder
 _RATE_FILE = "rate.json"  # in the table's folder

@@ -13,6 +13,7 @@ from heed.config import Config, DataConfig
 from heed.data.trees import read_located
 from heed.durable import checksum, write_file
 from heed.errors import ConfigError, DataError
+from heed.loading import load
 from heed.paper.chart import Axis, Series, chart
 from heed.paper.plan import Planned, cost_on, plan_part
 from heed.paper.report import Part, Table
@@ -25,7 +26,6 @@ from heed.parsing.parameters import Parameters
 from heed.parsing.tokenizer import TreeTokenizer, linearisation
 from heed.parsing.trees import Tree
 from heed.presets import preset
-from heed.translator import load
 from heed.vocabulary import Vocabulary
 from heed.wording import did_you_mean
 

@@ -5,11 +5,11 @@ import math
 from heed.durable import read_json, write_json
 from heed.errors import ConfigError
 from heed.evaluate import PaperBleu, score
+from heed.loading import load
 from heed.paper.rows import RowResult
 from heed.paper.texts import Texts
 from heed.run import RunFolder
 from heed.text.lines import read_lines
-from heed.translator import load
 
 _FILE = "paper-bleu.json"  # in the run folder
 

@@ -16,8 +16,9 @@ from heed.errors import ConfigError
 from heed.inside.forced import forced
 from heed.inside.observe import NOTHING_OFF, Around, heads_gated
 from heed.inside.walk import Arrays, record
+from heed.loading import load
 from heed.model.transformer import Transformer, as_transformer
-from heed.translator import Translator, load
+from heed.translator import Translator
 
 SENTENCE = "The cat chased its tail."
 PLAIN = heads_gated({}, NOTHING_OFF)
