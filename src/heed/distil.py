@@ -84,7 +84,7 @@ def distil(
     folder.mkdir(parents=True, exist_ok=True)
     with FolderLock.acquire(folder):
         settings = {**settings, "input": _sha256(text), **asdict(pairing)}
-        counts = _restore(folder, settings)
+        counts = _restore(folder, settings, text)
         for lines in _chunks(text, counts.lines):
             found = translator.run(lines, replace(options, first_number=counts.lines), _from(counts.lines, progress))
             counts += _append(folder, lines, found, counts.lines, pairing)
@@ -103,22 +103,17 @@ def _is_ours(folder: Path) -> bool:
     return PROGRESS in names or names <= {"lock", f".{PROGRESS}.new", *(_part(folder, name).name for name in _NAMES)}
 
 
-def _restore(folder: Path, settings: dict[str, Any]) -> Counts:
+def _restore(folder: Path, settings: dict[str, Any], text: str) -> Counts:
     """Return what is done, after cutting off what is not."""
     if not (folder / PROGRESS).exists():
         sizes, counts = dict.fromkeys(_NAMES, 0), Counts()
     else:
         found = read_json(folder / PROGRESS, f"delete {folder}, and run the command again")
         then, sizes = found.get("settings", {}), found.get("sizes", {})
-        changed = [
-            f"{key} was {then.get(key)!r} and is now {value!r}"
-            for key, value in settings.items()
-            if then.get(key) != value
-        ]
-        if changed:
+        if changed := list(_changes(then, settings, text)):
             raise CheckpointError(
-                f"{folder}: was begun with other settings: {'; '.join(changed)}. "
-                "Restore them to go on, or name a new folder"
+                f"{folder}: {' and '.join(changed)} since this folder was begun; "
+                f"restore {'it' if len(changed) == 1 else 'them'}, or name a new folder"
             )
         counts = Counts(**{field.name: found["counts"][field.name] for field in fields(Counts)})
     for name in _NAMES:
@@ -133,6 +128,30 @@ def _restore(folder: Path, settings: dict[str, Any]) -> Counts:
         with open(part, "ab") as file:
             file.truncate(sizes[name])
     return counts
+
+
+def _changes(then: dict[str, Any], now: dict[str, Any], text: str) -> Iterator[str]:
+    """Say which options of the command are no longer as they were."""
+    for key, value in now.items():
+        old, option = then.get(key), "--sample" if key == "sampling" else f"--{key.replace('_', '-')}"
+        if old == value:
+            continue
+        if key == "input":
+            yield f"--input {text} has changed"
+        elif key == "models":
+            yield "the weights of --model have changed"
+        elif isinstance(old, dict) and isinstance(value, dict):
+            yield from _changes(old, value, text)
+        elif _is_left_out(old):
+            yield f"{option} has been added"
+        elif _is_left_out(value):
+            yield f"{option} has been dropped"
+        else:
+            yield f"{option} has changed from {old} to {value}"
+
+
+def _is_left_out(value: Any) -> bool:
+    return value is None or value is False or value == ""
 
 
 def _append(folder: Path, lines: list[str], found: list[Translation], first: int, pairing: Pairing) -> Counts:

@@ -110,7 +110,7 @@ def test_a_kill_loses_at_most_a_chunk(trained: Trained, tmp_path: Path) -> None:
     with open(tmp_path / "killed" / "source.part", "a") as cut_short:
         cut_short.write("half a li")
     refused = here(*options, "--out", tmp_path / "killed", "--reverse")
-    assert refused.code == 1 and "reverse was False and is now True" in refused.err
+    assert refused.code == 1 and "--reverse has been added since this folder was begun; restore it" in refused.err
     # In processes of their own, because sums on another number of threads may round differently.
     assert heed(*options, "--out", tmp_path / "killed").code == 0
     assert heed(*options, "--out", tmp_path / "whole").code == 0
@@ -124,22 +124,29 @@ def test_a_kill_loses_at_most_a_chunk(trained: Trained, tmp_path: Path) -> None:
 
 
 def test_what_goes_on_must_be_the_same(trained: Trained, second: Trained, text: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    distil(trained, text, out)
-    for changes, complaint in [
-        (["--model", trained.path, "--input", text, "--beam", 2], "beam was 4 and is now 2"),
-        (["--model", trained.path, "--input", text, "--tag", "<bt>"], "tag was '' and is now '<bt>'"),
-        (["--model", second.path, "--input", text], "models was [{'checkpoint': 'average-00000040'"),
-        (["--model", trained.path, "--input", write_lines(tmp_path / "x", ["a b"])], "input was "),
+    plain = ["--model", trained.path, "--input", text]
+    other_text = write_lines(tmp_path / "x", ["a b"])
+    sampled = [*plain, "--sample", "--top-k", 3]
+    for begun, changes, complaint in [
+        (plain, [*plain, "--beam", 2], "--beam has changed from 4 to 2 since this folder was begun; restore it"),
+        (plain, [*plain, "--tag", "<bt>"], "--tag has been added since"),
+        (plain, ["--model", second.path, "--input", text], "the weights of --model have changed since"),
+        (plain, ["--model", trained.path, "--input", other_text], f"--input {other_text} has changed since"),
+        (plain, [*plain, "--alpha", 1, "--reverse"], "from 0.6 to 1.0 and --reverse has been added since this folder"),
+        (sampled, [*sampled, "--top-k", 4], "out/sampled: --top-k has changed from 3 to 4 since"),
+        (sampled, plain, "--sample has been dropped since"),
     ]:
+        out = tmp_path / "out" / ("sampled" if begun is sampled else "plain")
+        assert out.exists() or here("distil", *begun, "--out", out).code == 0
         done = here("distil", *changes, "--out", out)
-        assert done.code == 1 and complaint in done.err and "name a new folder" in done.err
+        assert done.code == 1 and complaint in done.err and done.err.endswith(", or name a new folder\n")
 
 
 @pytest.mark.parametrize(
     ("options", "code", "complaint"),
     [
         (["--tag", "a b"], 2, "--tag 'a b' must be one word"),
+        (["--tag", ""], 2, "--tag '' is empty; give a word, or leave --tag out"),
         (["--n-best", 5, "--beam", 4], 2, "--n-best"),
         (["--input", "-"], 1, "a pipe can be read only once"),
         (["--input", "none.src"], 1, "none.src: no such file"),

@@ -53,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     group = parser.add_argument_group("pairs")
     group.add_argument("--reverse", action="store_true", help="the input becomes the target (back-translation)")
-    group.add_argument("--tag", default="", metavar="WORD", help="put this word before each source line, such as <bt>")
+    group.add_argument("--tag", metavar="WORD", help="put this word before each source line, such as <bt>")
     group.add_argument("--n-best", type=int, default=1, metavar="N", help="write N pairs per line (default: 1)")
 
     group = parser.add_argument_group("search")
@@ -70,9 +70,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from heed.data.corpus import count_lines_of
     from heed.distil import LEFT_OUT, SOURCE, TARGET, Pairing, distil
+    from heed.errors import ConfigError
 
     check_options(args)
-    pairing = Pairing(args.reverse, args.tag)
+    if args.tag == "":
+        raise ConfigError("--tag '' is empty; give a word, or leave --tag out")
+    pairing = Pairing(args.reverse, args.tag or "")
     n_lines = count_lines_of(args.input)
     translator = load_translator(args)
     options = search_options(args, translator)
