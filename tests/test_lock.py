@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import heed.lock
 from heed.errors import CheckpointError
 from heed.lock import FolderLock
 from tests.processes import Started
@@ -109,6 +110,24 @@ def test_a_child_started_meanwhile_does_not_keep_the_lock(tmp_path: Path) -> Non
     with waiting("pass", tmp_path):
         lock.release()
         assert not FolderLock.is_held(tmp_path)
+
+
+def test_a_deleted_file_locks_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its holder deletes it after we have opened it and before we lock it: we make a new one, as others would."""
+    first = FolderLock.acquire(tmp_path)
+    lock, opened = heed.lock._lock, []
+
+    def late(descriptor: int, folder: Path) -> None:
+        opened.append(os.fstat(descriptor).st_ino)
+        if len(opened) == 1:
+            first.delete(tmp_path)
+            assert list(tmp_path.iterdir()) == []
+        lock(descriptor, folder)
+
+    monkeypatch.setattr(heed.lock, "_lock", late)
+    with FolderLock.acquire(tmp_path):
+        assert len(opened) == 2 and (tmp_path / "lock").stat().st_ino == opened[1]
+        assert FolderLock.is_held(tmp_path)
 
 
 def test_asking_leaves_no_trace_and_disturbs_nobody(tmp_path: Path) -> None:

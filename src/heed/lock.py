@@ -41,10 +41,8 @@ class FolderLock:
         """
         if sys.platform == "win32":
             return cls(None)
-        # The file is never removed: otherwise two processes could lock two files of the same name.
-        descriptor = os.open(folder / NAME, os.O_RDWR | os.O_CREAT, 0o666)
+        descriptor = _opened(folder)
         try:
-            _lock(descriptor, folder)
             holder = {
                 "pid": os.getpid(),
                 "host": os.uname().nodename,
@@ -65,6 +63,11 @@ class FolderLock:
         fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # explicitly: forked children share the descriptor
         os.close(self._descriptor)
         self._descriptor = None
+
+    def delete(self, folder: Path) -> None:
+        """Delete the lock's file, for a folder that shall have none, and release the lock."""
+        (folder / NAME).unlink(missing_ok=True)
+        self.release()
 
     def __enter__(self) -> "FolderLock":
         return self
@@ -111,6 +114,20 @@ def exclusive_access(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def _opened(folder: Path) -> int:
+    """Open and lock the file."""
+    while True:
+        descriptor = os.open(folder / NAME, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            _lock(descriptor, folder)
+            if os.fstat(descriptor).st_nlink:
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)  # its holder has just deleted it: another process may lock a new file of the same name
 
 
 def _lock(descriptor: int, folder: Path) -> None:

@@ -153,6 +153,9 @@ def test_complaints(tatoeba: Server, tmp_path: Path) -> None:
     assert unknown.code == 2 and 'did you mean "tatoeba-en-de"?' in unknown.err
     gone = heed("data", "get", "europarl-en-de", "--out", tmp_path / "y", "--from", tatoeba.url)
     assert gone.code == 1 and f"{tatoeba.url}/de-en.tgz: the server answers 404" in gone.err and "--from" in gone.err
+    nowhere = heed("data", "get", "europarl-en-de", "--out", "/proc/x", "--from", tatoeba.url)
+    assert nowhere.code == 1
+    assert nowhere.err.endswith("/proc/x: cannot be written (No such file or directory); name another folder (--out)\n")
     absent = heed("data", "get", "multi30k", "--out", tmp_path / "z", "--from", tmp_path / "absent")
     assert absent.code == 2 and "no such folder" in absent.err
     (tmp_path / "w").mkdir()

@@ -151,13 +151,44 @@ def test_from_a_folder_of_line_aligned_text(tmp_path: Path, out: Path) -> None:
     assert [one.part.name for one in made] == ["train", "val", "held", "extra"]
 
 
-def test_what_a_folder_lacks_is_named_before_anything_is_written(mirror: Path, out: Path) -> None:
+def test_what_a_folder_lacks_is_named_before_anything_is_written(mirror: Path, out: Path, tmp_path: Path) -> None:
+    leave = "put it there, or leave --from out to download"
     (mirror / "val.de.gz").unlink()
+    with pytest.raises(DataError) as half:
+        got(out, mirror)
+    assert str(half.value) == f"{mirror}: val.de (or val.de.gz) is missing beside val.en.gz; {leave}"
+    (mirror / "val.en.gz").unlink()
+    with pytest.raises(DataError) as neither:
+        got(out, mirror)
+    assert str(neither.value) == (
+        f"{mirror}: val.en and val.de are missing; put them there, or val.tsv, or any of these as .gz; "
+        "or leave --from out to download"
+    )
+    (mirror / "talks.zip").unlink()
     with pytest.raises(
-        DataError, match=r"mirror: has neither val.en with val.de \(or .gz\) nor val.en.gz and val.de.gz"
+        DataError, match="train.tsv, or any of these as .gz, or the publisher's news.tgz and talks.zip;"
     ):
         got(out, mirror)
-    assert texts(out) == {}
+    assert [path.name for path in tmp_path.iterdir()] == ["mirror"]
+
+
+def test_a_refusal_leaves_nothing_behind(mirror: Path, server: Server, tmp_path: Path) -> None:
+    (mirror / "val.de.gz").unlink()
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "test.de").write_text("mine")
+    for origin in (mirror, server.url):  # which has no file at all
+        with pytest.raises((ConfigError, DataError)):
+            got(mine, origin)
+        assert {path.name for path in mine.iterdir()} == {"test.de"}
+        with pytest.raises(DataError):
+            got(tmp_path / "new" / "out", origin)
+        assert not (tmp_path / "new").exists()
+    (mine / "test.de").unlink()
+    (mine / "lock").write_text("")  # of another command
+    with pytest.raises(DataError):
+        got(mine, mirror)
+    assert (mine / "lock").exists()
 
 
 def test_altered_bytes_in_a_folder(mirror: Path, out: Path) -> None:
@@ -167,7 +198,7 @@ def test_altered_bytes_in_a_folder(mirror: Path, out: Path) -> None:
     with pytest.raises(DataError, match=f"talks.zip: wrong content: .*{UPSTREAM['talks.zip'].checksum[7:]}"):
         got(out, mirror)
     assert (mirror / "talks.zip").read_bytes() == content
-    assert texts(out) == {}
+    assert not out.exists()
 
 
 def test_sides_of_different_length_are_refused(mirror: Path, out: Path) -> None:
@@ -176,7 +207,7 @@ def test_sides_of_different_length_are_refused(mirror: Path, out: Path) -> None:
     (mirror / "train.de").write_bytes(b"1\n2\n")
     with pytest.raises(DataError, match=r"train.en has 3 lines, but .*train.de has 2"):
         got(out, mirror)
-    assert texts(out) == {}
+    assert not out.exists()
 
 
 def test_other_text_is_never_overwritten(mirror: Path, out: Path) -> None:
@@ -234,7 +265,7 @@ def test_origins_that_cannot_be(tmp_path: Path, out: Path) -> None:
 def test_unknown_names() -> None:
     with pytest.raises(ConfigError, match=r'unknown data set "wmt14-de-en"; did you mean "wmt14-en-de"\? There are:'):
         find("wmt14-de-en")
-    with pytest.raises(ConfigError, match="There are: multi30k, tatoeba-en-de, wmt14-en-de"):
+    with pytest.raises(ConfigError, match='unknown data set "qqq"; there are: multi30k, tatoeba-en-de, wmt14-en-de'):
         find("qqq")
 
 

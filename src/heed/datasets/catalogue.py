@@ -327,6 +327,6 @@ def find(name: str) -> DataSet:
         words = sorted(name.lower().split("-"))
         near = [known for known in DATA_SETS if sorted(known.split("-")) == words]  # languages the other way round
         near = near or difflib.get_close_matches(name.lower(), DATA_SETS, n=1, cutoff=0.5)
-        guess = f'did you mean "{near[0]}"? ' if near else ""
-        raise ConfigError(f'unknown data set "{name}"; {guess}There are: {", ".join(DATA_SETS)}')
+        there_are = f'did you mean "{near[0]}"? There are' if near else "there are"
+        raise ConfigError(f'unknown data set "{name}"; {there_are}: {", ".join(DATA_SETS)}')
     return DATA_SETS[name]

@@ -1,5 +1,6 @@
 """Write files, and say what to do when the disk is full or may not be written to."""
 
+import errno
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,10 +19,9 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise DataError(
-            f"{path}: cannot be written ({error.strerror}); make room or name another folder (--out), "
-            "then run the same command again: it continues"
-        ) from None
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        advice = "make room, then run the same command again: it continues; or " if is_full else ""
+        raise DataError(f"{path}: cannot be written ({error.strerror}); {advice}name another folder (--out)") from None
 
 
 def write_all(file: io.FileIO, path: Path, block: bytes) -> None:

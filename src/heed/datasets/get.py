@@ -12,6 +12,7 @@ import shutil
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from heed.datasets.download import RETRY_SECONDS, Bar, check, digest, download
 from heed.datasets.unpack import chosen, extract, lines
 from heed.durable import read_json, sync_folder, write_json
 from heed.errors import ConfigError, DamageError, DataError
+from heed.lock import NAME as LOCK
 from heed.lock import FolderLock
 
 ARCHIVES = "archives"
@@ -56,10 +58,7 @@ def get(
     folder, mirror = _origin(origin)
     if out.exists() and not out.is_dir():
         raise ConfigError(f"{out}: is a file; name a folder for the text (--out)")
-    with writing(out):
-        out.mkdir(parents=True, exist_ok=True)
-        lock = FolderLock.acquire(out)
-    with lock:
+    with _locked(out):
         record = _Record(data, out)
         there = {part.name: written for part in data.parts if (written := record.written(part))}
         local = {} if folder is None else _in_folder(data, folder, [p for p in data.parts if p.name not in there])
@@ -73,6 +72,34 @@ def get(
                 places = {file: _fetched(file, out, folder, mirror, bar, retry_seconds) for file in part.files()}
                 made.append(record.write(part, _unpacked(part, places, out, bar), bar))
         return made
+
+
+@contextmanager
+def _locked(out: Path) -> Iterator[None]:
+    """Make a folder and hold its lock; after an error that leaves nothing worth keeping, take both back."""
+    made = [folder for folder in (out, *out.parents) if not folder.exists()]
+    had_lock = (out / LOCK).exists()
+    try:
+        with writing(out):
+            out.mkdir(parents=True, exist_ok=True)
+            lock = FolderLock.acquire(out)
+        with lock:
+            try:
+                yield
+            except BaseException:
+                _delete_empty(out / ARCHIVES)
+                if not (had_lock or (out / ARCHIVES).exists() or (out / RECORD).exists()):
+                    lock.delete(out)
+                raise
+    except BaseException:
+        for folder in made:
+            _delete_empty(folder)
+        raise
+
+
+def _delete_empty(folder: Path) -> None:
+    with suppress(OSError):  # it has something, or does not exist
+        folder.rmdir()
 
 
 def _origin(origin: str) -> tuple[Path | None, str]:
@@ -107,12 +134,26 @@ def _in_folder(data: DataSet, folder: Path, parts: Sequence[Part]) -> dict[str, 
         if text := _aligned(data, folder, part):
             found[part.name] = text
         elif not part.is_optional:
-            names = " and ".join(file.name for file in part.files())
-            raise DataError(
-                f"{folder}: has neither {part.name}.{data.source} with {part.name}.{data.target} (or .gz) nor {names}; "
-                "put them there, or leave --from out to download"
-            )
+            raise _lacking(data, folder, part)
     return found
+
+
+def _lacking(data: DataSet, folder: Path, part: Part) -> DataError:
+    """Return the error for a folder without a part."""
+    ours, theirs = (f"{part.name}.{language}" for language in (data.source, data.target))
+    has_ours, has_theirs = (_plain_or_packed(folder / name) for name in (ours, theirs))
+    if has_ours or has_theirs:
+        there, missing = (has_ours, theirs) if has_ours else (has_theirs, ours)
+        return DataError(
+            f"{folder}: {missing} (or {missing}.gz) is missing beside {there.name}; "
+            "put it there, or leave --from out to download"
+        )
+    archives = [file.name for file in part.files() if file.name not in (f"{ours}.gz", f"{theirs}.gz")]
+    published = f", or the publisher's {' and '.join(archives)}" if archives else ""
+    return DataError(
+        f"{folder}: {ours} and {theirs} are missing; put them there, or {part.name}.tsv, or any of these as .gz"
+        f"{published}; or leave --from out to download"
+    )
 
 
 def _aligned(data: DataSet, folder: Path, part: Part) -> "_Lines | None":
