@@ -158,6 +158,8 @@ def run(args: argparse.Namespace) -> int:
     for written in (args.output, out.part):
         refuse_overwriting(written, args.input, args.prefixes, args.glossary)
     glossary = None if args.glossary is None else Glossary.read(args.glossary)
+    if glossary is not None and not glossary:
+        print(f"{args.glossary}: has no entries, so no term is forced; write one per line", file=sys.stderr)
     is_default = not args.model
     translator = load_translator(args)
     if is_default and sys.stderr.isatty():

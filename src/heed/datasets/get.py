@@ -141,13 +141,12 @@ def _in_folder(data: DataSet, folder: Path, parts: Sequence[Part]) -> dict[str, 
 def _lacking(data: DataSet, folder: Path, part: Part) -> DataError:
     """Return the error for a folder without a part."""
     ours, theirs = (f"{part.name}.{language}" for language in (data.source, data.target))
-    has_ours, has_theirs = (_plain_or_packed(folder / name) for name in (ours, theirs))
-    if has_ours or has_theirs:
-        there, missing = (has_ours, theirs) if has_ours else (has_theirs, ours)
-        return DataError(
-            f"{folder}: {missing} (or {missing}.gz) is missing beside {there.name}; "
-            "put it there, or leave --from out to download"
-        )
+    for missing, other in ((ours, theirs), (theirs, ours)):
+        if there := _plain_or_packed(folder / other):
+            return DataError(
+                f"{folder}: {missing} (or {missing}.gz) is missing beside {there.name}; "
+                "put it there, or leave --from out to download"
+            )
     archives = [file.name for file in part.files() if file.name not in (f"{ours}.gz", f"{theirs}.gz")]
     published = f", or the publisher's {' and '.join(archives)}" if archives else ""
     return DataError(
