@@ -12,6 +12,8 @@ import torch
 
 import heed
 from heed.config import DecodeConfig
+from heed.decode.beam import beam_search
+from heed.engines import searching
 from heed.errors import DecodeError
 from heed.model.transformer import Transformer
 from heed.options import Sampling, SearchOptions
@@ -316,6 +318,22 @@ def test_scores_are_those_of_the_translation(tokenizer):
             assert scored.log_probability == pytest.approx(one.log_probability, abs=1e-4)
             n_compared += 1
     assert n_compared
+
+
+def test_a_search_with_terms_ranks_by_probability_alone_and_scores_as_usual(translator, monkeypatch):
+    """A length penalty would divide the price of the terms by the length, so that more words after them pay."""
+    alphas = []
+
+    def watched(step, state, task, *more):
+        alphas.append(task.alpha)
+        return beam_search(step, state, task, *more)
+
+    monkeypatch.setattr(searching, "beam_search", watched)
+    (one,) = translator.translate(["the fox"], glossary=GLOSSARY, alpha=0.7, n_best=2)
+    assert alphas == [0.7, 0.0]
+    assert one.alternatives[0].log_probability >= one.alternatives[1].log_probability
+    for it in one.alternatives:
+        assert it.score == pytest.approx(it.log_probability / ((5 + len(it.pieces) + it.finished) / 6) ** 0.7)
 
 
 def test_terms_that_do_not_fit_the_positions_are_reported_as_missing(tokenizer):

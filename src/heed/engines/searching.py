@@ -5,7 +5,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -160,6 +160,18 @@ class SearchEngine(ABC):
             if options.sampling is not None:
                 numbers = [request.numbers[i] for i in rows]
                 results = sample(step, state, task, options.sampling, options.n_best, numbers)
+            elif request.required is not None:
+                # Each hypothesis pays for what is required. A length penalty would divide that price by the length, and
+                # long hypotheses would win, whatever else they say. So search ranks them by probability alone.
+                by_probability = replace(task, alpha=0.0)
+                found = beam_search(step, state, by_probability, request.width(rows[0]), options.n_best)
+                results = [
+                    [
+                        task.hypothesis(one.ids, one.log_probability, np.array(one.log_probabilities), one.finished)
+                        for one in several
+                    ]
+                    for several in found
+                ]
             elif request.width(rows[0]) == 1 and not options.trace:
                 results = greedy_search(step, state, task)
             else:
