@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from heed.cli.main import main
+from heed.cli.translate import _warn
+from heed.translation import Translation
 from tests.cli.conftest import heed, write_lines
 
 RUN = Path(__file__).parent.parent / "old_run" / "run"
@@ -45,12 +47,44 @@ def test_every_kind_of_search_has_the_terms(terms: Path, source: Path, search: l
     assert "der Fuchs" not in done.lines[n]
 
 
+def test_asking_for_what_happens_anyway_changes_nothing(source: Path) -> None:
+    for options, more in ((["--json"], ["--scores"]), (["--sample"], ["--no-copy"])):
+        plain, both = (heed("translate", "--model", RUN, "--input", source, *options, *also) for also in ([], more))
+        assert (both.code, both.out) == (0, plain.out)
+
+
 def test_no_copy_switches_copying_off(source: Path) -> None:
     with_copies, without = (
         heed("translate", "--model", RUN, "--input", source, *options).lines for options in ([], ["--no-copy"])
     )
     assert "{name}" in with_copies[2] and "{name}" not in without[2]
     assert with_copies[:2] == without[:2]
+
+
+@pytest.mark.parametrize("content", ["", "# fox\tFuchs\n\n"])
+def test_a_glossary_without_entries_is_noticed(tmp_path: Path, source: Path, content: str) -> None:
+    terms = tmp_path / "terms.tsv"
+    terms.write_text(content)
+    plain, done = (
+        heed("translate", "--model", RUN, "--input", source, *options) for options in ([], ["--glossary", terms])
+    )
+    assert (done.code, done.out) == (0, plain.out)
+    assert done.err == f"{terms}: has no entries, so no term is forced; write one per line\n{plain.err}"
+
+
+@pytest.mark.parametrize(
+    ("n_pieces", "forced", "is_noticed"), [(25, ("Mai",), True), (24, ("Mai",), False), (25, (), False)]
+)
+def test_a_forced_translation_that_is_much_longer_than_its_source_is_noticed(
+    capsys: pytest.CaptureFixture[str], n_pieces: int, forced: tuple[str, ...], is_noticed: bool
+) -> None:
+    """More than three times 7 pieces, and 3 letters of "Mai"."""
+    _warn(5, Translation("", 0.0, 0.0, ["x"] * n_pieces, ["y"] * 7, forced=forced))
+    note = (
+        "line 5: with Mai forced, the translation is more than 3 times as long as its source, and may repeat itself; "
+        "change the glossary, or use --no-copy for copied text\n"
+    )
+    assert capsys.readouterr().err == (note if is_noticed else "")
 
 
 def test_a_pipe_can_be_the_glossary(tmp_path: Path, source: Path) -> None:

@@ -29,15 +29,15 @@ def add_model(group: argparse._ActionsContainer, required: bool = True) -> None:
 
 
 def add_search(group: argparse._ActionsContainer) -> None:
-    group.add_argument("--beam", type=int, metavar="N", help="beam width; 1 is greedy (default: the run's, 4)")
-    group.add_argument("--alpha", type=float, metavar="X", help="length penalty (default: the run's, 0.6)")
+    group.add_argument("--beam", type=int, metavar="N", help="beam width; 1 is greedy (default: the run's)")
+    group.add_argument("--alpha", type=float, metavar="X", help="length penalty (default: the run's)")
 
 
 def add_sentences(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--sentences",
         action=argparse.BooleanOptionalAction,
-        help="translate each sentence of a line by itself (default: the run's, no)",
+        help="translate each sentence of a line by itself (default: the run's)",
     )
 
 
