@@ -10,6 +10,7 @@ import heed
 from heed import box
 from heed.cli import demo
 from heed.cli.main import main
+from heed.config import Config
 from heed.errors import CheckpointError
 from heed.export.shipped import write_shipped
 from heed.run import RunFolder
@@ -238,3 +239,20 @@ def test_the_model_in_the_box_knows_what_a_cat_does() -> None:
 def test_the_model_in_the_box_was_trained_on_no_file_of_a_machine() -> None:
     for file in (box.FOLDER / box.DEFAULT).rglob("*.json"):
         assert "/home/" not in file.read_text() and ".gz" not in file.read_text(), file
+
+
+def test_the_help_and_the_docs_state_the_defaults_of_the_model_in_the_box(capsys: pytest.CaptureFixture[str]) -> None:
+    config = RunFolder.open(box.default_model()).config
+    decode, usual = config.decode, Config()
+    with pytest.raises(SystemExit):
+        main(["translate", "--help"])
+    stated = " ".join(capsys.readouterr().out.split())
+    sentences = "yes" if decode.sentences else "no"
+    assert f"the model in the box has beam {decode.beam}, alpha {decode.alpha}, {sentences}." in stated
+    page = (Path(__file__).parents[1] / "docs" / "translate.md").read_text(encoding="utf-8")
+    assert (
+        f"| the model in the box | {decode.beam} | {decode.alpha} | {sentences} | {config.model.max_length} |" in page
+    )
+    assert (usual.decode.beam, usual.decode.alpha, usual.decode.sentences) == (4, 0.6, False)
+    assert "beam 4, alpha 0.6, no, unless set" in stated
+    assert f"| a run, unless set otherwise | 4 | 0.6 | no | {usual.model.max_length} |" in page

@@ -46,8 +46,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Translate text, one line in, one line out, in the same order; blank lines stay\n"
         "blank. Lines longer than the model's limit are translated in parts, with a note\n"
-        "on standard error. Beam, length penalty and --sentences are by default the run's:\n"
-        "mostly 4, 0.6 and no; with the model in the box 4, 1.0 and yes."
+        "on standard error. Beam, length penalty and --sentences default to the run's:\n"
+        "beam 4, alpha 0.6, no, unless set at training; the model in the box has\n"
+        "beam 4, alpha 1.0, yes."
     )
     parser.epilog = (
         "examples:\n"
