@@ -234,7 +234,7 @@ def test_bfloat16_is_refused_where_it_cannot_be_had(tokenizer, tmp_path, monkeyp
         changed.setattr(bf16_ways, "failed_trials", lambda: "")
         no_instructions = "cannot be used: on this processor, there are no instructions for it: AMX or AVX512-BF16; "
         refused(f"{no_instructions}leave them out, or use 8-bit weights", engine="native")
-    monkeypatch.setattr("heed.native.weights._CONFIG", {"kind": ("transformer",)})
+    monkeypatch.setattr("heed.kernels.implemented._CONFIG", {})
     for options in ({}, {"engine": "native"}):
         refused("need the engine native, but model.encoder_layers = 2 is implemented only with torch; leave", **options)
 
@@ -428,7 +428,7 @@ def test_what_c_does_not_implement_is_left_to_torch(tokenizer, tmp_path, monkeyp
     path = make_run(tmp_path / "run", tokenizer, random_model(tokenizer))
     assert reason_not_supported([path]) is None
     assert isinstance(heed.load(path, checkpoint="last").engine, NativeEngine)
-    monkeypatch.setattr("heed.native.weights._CONFIG", {"kind": ("transformer",)})
+    monkeypatch.setattr("heed.kernels.implemented._CONFIG", {})
     assert reason_not_supported([path]) == "model.encoder_layers = 2 is implemented only with torch"
     assert isinstance(heed.load(path, checkpoint="last").engine, PyTorchEngine)
     with pytest.raises(ConfigError, match="engine native: model.encoder_layers = 2 is implemented only with torch"):

@@ -5,14 +5,14 @@ the decoder module by module. Any other model is searched by its PyTorch code.
 """
 
 from collections.abc import Iterator
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from heed.kernels.decoder import CompiledDecoder, DecoderLayerWeights, Weight, is_available
+from heed.kernels.implemented import not_implemented
 from heed.kernels.int8 import Int8Weight
 from heed.model.attention import CrossAttention, SelfAttention
 from heed.model.cache import DecoderState
@@ -25,26 +25,6 @@ from heed.model.interface import Searchable, SequenceModel
 from heed.model.layers import DecoderLayer, Residual
 from heed.model.positions import LearnedPositions, SinusoidalPositions
 from heed.model.transformer import Transformer
-
-# Every field of ModelConfig, with the values that C implements; ... means any. A field missing here is not implemented.
-_CONFIG: dict[str, Any] = {
-    "encoder_layers": ...,  # the encoder is PyTorch's
-    "decoder_layers": ...,
-    "d_model": ...,
-    "d_ff": ...,
-    "h": ...,
-    "d_k": ...,
-    "d_v": ...,
-    "dropout": ...,  # not in search
-    "norm": ("post", "pre"),
-    "positions": ("sinusoidal", "learned"),
-    "max_length": ...,
-    "kind": ("transformer", "follower"),
-    "attention_window": (0,),
-    "cell": ...,  # of other kinds of models
-    "kernel_width": ...,
-    "dilated": ...,
-}
 
 # Every class of module that the decoder may have, with the names of its parts. A module of another class, or with
 # another part, a hook or its own forward method, is not implemented.
@@ -75,10 +55,8 @@ def reason_not_compiled(model: nn.Module) -> str | None:
     if type(model) not in (Transformer, Follower):
         return f"it is a {type(model).__name__}, not a Transformer"
     assert isinstance(model, Transformer)
-    for field in fields(model.config):
-        value, implemented = getattr(model.config, field.name), _CONFIG.get(field.name, ())
-        if implemented is not ... and value not in implemented:
-            return f"model.{field.name} = {value!r} is not implemented in C"
+    if setting := not_implemented(model.config, ("transformer", "follower")):
+        return f"{setting} is not implemented in C"
     for name, module in _decoding_parts(model):
         if fault := _fault(module):
             return f"{name}: {fault}"

@@ -6,7 +6,7 @@ so, if the search is in 8 bits.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,40 +16,18 @@ from heed.checkpoint import ArrayFile, Kind
 from heed.config import ModelConfig
 from heed.errors import CheckpointError, ConfigError
 from heed.kernels import bf16_ways
+from heed.kernels.implemented import not_implemented
 from heed.kernels.library import library
 from heed.kernels.matrix import MATRICES, Codes, Floats, Ints, Matrix, Precision
 from heed.model.stored import SCALE
 from heed.run import RunFolder
 from heed.vocabulary import Vocabulary
 
-# Every field of ModelConfig, with the values that this package implements; ... means any. A field missing here is not
-# implemented.
-_CONFIG: dict[str, Any] = {
-    "encoder_layers": ...,
-    "decoder_layers": ...,
-    "d_model": ...,
-    "d_ff": ...,
-    "h": ...,
-    "d_k": ...,
-    "d_v": ...,
-    "dropout": ...,  # not in search
-    "norm": ("post", "pre"),
-    "positions": ("sinusoidal", "learned"),
-    "max_length": ...,
-    "kind": ("transformer",),
-    "cell": ...,  # of other kinds of models
-    "kernel_width": ...,
-    "dilated": ...,
-    "attention_window": (0,),
-}
-
 
 def reason_not_native(config: ModelConfig) -> str | None:
     """Return why models of this config cannot run without torch; None: they can."""
-    for field in fields(config):
-        value, implemented = getattr(config, field.name), _CONFIG.get(field.name, ())
-        if implemented is not ... and value not in implemented:
-            return f"model.{field.name} = {value!r} is implemented only with torch"
+    if setting := not_implemented(config, ("transformer",)):
+        return f"{setting} is implemented only with torch"
     if library() is None:
         return (
             "the C kernels are not available (HEED_KERNELS=off, or no C compiler that works: install one, such as gcc)"
