@@ -24,12 +24,12 @@ from heed.config import (
     TrainConfig,
     TrainingText,
 )
-from heed.durable import read_json
+from heed.durable import json_fault, read_json
 from heed.errors import ConfigError
 from heed.wording import did_you_mean
 
 # Users may edit a run's decode settings, but not by accident.
-_CHECKSUM_ADVICE = 'restore the old content or, if the edit is intended, delete its "checksum" line'
+_ADVICE = 'restore the old content or, if the edit is intended, delete its "checksum" line'
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -48,6 +48,8 @@ def read_config(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise ConfigError(f"{path}: is a folder; to resume a run, use --resume {path}") from None
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"{path}: {json_fault(error)}") from None
     except (ValueError, RecursionError) as error:  # the base of both parsers' errors
         raise ConfigError(f"{path}: {_explain(path, text, str(error))}") from None
     except OSError as error:
@@ -117,7 +119,7 @@ def read_run_config(folder: Path) -> Config:
         ConfigError: it has invalid settings.
     """
     path = folder / "config.json"
-    return config_from_dict(read_json(path, _CHECKSUM_ADVICE), str(path))
+    return config_from_dict(read_json(path, _ADVICE), str(path))
 
 
 def config_from_dict(settings: dict[str, Any], origin: str) -> Config:
