@@ -78,6 +78,11 @@ class TrainingText:
     weight: float = 1.0  # how often an epoch has each pair; 0.5: half of the pairs, in turn
     tag: str = ""  # a word to put before each source line, such as `<bt>`; it must be one of text.symbols
 
+    @property
+    def has_translation(self) -> bool:
+        """Return whether there is a target file, or the source has both sides."""
+        return bool(self.target) or self.source.removesuffix(".gz").endswith(".tsv")
+
 
 @dataclass(frozen=True)
 class DataConfig:

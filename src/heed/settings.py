@@ -105,10 +105,16 @@ def build_config(base: Config, *layers: tuple[str, dict[str, Any]]) -> Config:
     config = base
     for origin, settings in layers:
         config = _apply(config, settings, origin, faults)
-    faults += _contradictions(config)
+    faults += _contradictions(config, _origin_of_training_texts(layers))
     if faults:
         raise ConfigError("\n".join(faults))
     return config
+
+
+def _origin_of_training_texts(layers: Sequence[tuple[str, dict[str, Any]]]) -> str:
+    """Return the name of the last layer that sets data.train; "" if none does."""
+    data = [(origin, settings.get("data")) for origin, settings in layers]
+    return next((origin for origin, given in reversed(data) if isinstance(given, dict) and "train" in given), "")
 
 
 def read_run_config(folder: Path) -> Config:
@@ -212,8 +218,11 @@ def _type_fault(value: Any, wanted: Any) -> str | None:
     return f"must be {'a whole number' if wanted is int else 'a number' if wanted is float else 'text'}"
 
 
-def _contradictions(config: Config) -> list[str]:
-    """Return a message for each value out of bounds, or else for each contradiction between values."""
+def _contradictions(config: Config, texts_origin: str) -> list[str]:
+    """Return a message for each value out of bounds, or else for each contradiction between values.
+
+    `texts_origin` names the file that data.train is from.
+    """
     model, text, data, train = config.model, config.text, config.data, config.train
     faults = [fault for key, bounds in BOUNDS.items() if (fault := _out_of_bounds(config, key, *bounds))]
     if faults:
@@ -238,7 +247,7 @@ def _contradictions(config: Config) -> list[str]:
         ]
         if target and not source
     ]
-    faults += _faults_of_training_texts(data, text, bool(text.tokenizer or train.init_from))
+    faults += _faults_of_training_texts(data, text, bool(text.tokenizer or train.init_from), texts_origin)
     if data.prepared and data.training_texts:
         given = "data.train" if data.train else "data.train_source"
         faults.append(f"data.prepared already contains the training text; drop {given} or data.prepared")
@@ -330,17 +339,23 @@ def _faults_of_trees(config: Config) -> list[str]:
     return faults
 
 
-def _faults_of_training_texts(data: DataConfig, text: TextConfig, has_vocabulary: bool) -> list[str]:
+def _faults_of_training_texts(data: DataConfig, text: TextConfig, has_vocabulary: bool, origin: str) -> list[str]:
     """Return a message for each entry of `data.train` that is incomplete, repeated, or wrong in weight or tag."""
     faults = []
+    file = origin and f"{origin}: "
     if data.train and data.train_source:
         faults.append("data.train already names the training text; drop it or data.train_source (--source)")
     seen: dict[tuple[str, ...], int] = {}
     for number, entry in enumerate(data.train, 1):
-        where = f"data.train, entry {number}"
+        where = f"{file}data.train, entry {number}"
         if not entry.source:
             faults.append(f'{where}: has no source; add source = "FILE"')
             continue
+        if not entry.has_translation:
+            faults.append(
+                f'{where}: {entry.source} has no translation; add target = "FILE", or name one .tsv file with source, '
+                "tab, target on each line"
+            )
         files = [os.path.realpath(path) if path else "" for path in (entry.source, entry.target)]
         first = seen.setdefault((*files, entry.tag), number)
         if first != number:

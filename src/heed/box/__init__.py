@@ -59,7 +59,7 @@ def default_model() -> Path:
 
 def is_name(given: str | Path) -> bool:
     """Return whether this names a model in the box, and not an existing folder."""
-    return str(given) in names() and not Path(given).exists()
+    return not Path(given).exists() and str(given) in names()
 
 
 def find_model(given: str | Path) -> Path:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,11 +71,11 @@ def run(args: argparse.Namespace) -> int:
 
     if is_name(args.model):
         copy = f"my-{args.model}"
+        again = ["heed", "confidence", "--model", copy, "--source", args.source, "--reference", args.reference]
         raise ConfigError(
-            f"--model {args.model}: is a model in the box, and heed's own files stay as they are: heed confidence writes "
-            f"into the model's folder. Make a copy, and fit that one:\n"
-            f"heed export --model {args.model} --to heed --out {copy}\n"
-            f"heed confidence --model {copy} --source {args.source} --reference {args.reference}"
+            f"--model {args.model}: is a model in the box, but heed confidence writes into the model's folder, and the "
+            "box stays as it was installed. Make a copy and use that:\n"
+            f"heed export --model {args.model} --to heed --out {copy}\n{shlex.join(again)}"
         )
     folder = RunFolder.open(find_model(args.model))
     translator = load(folder.path, checkpoint=args.checkpoint)
