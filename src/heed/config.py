@@ -127,7 +127,7 @@ class TrainConfig:
     cutoff: float = 0.0  # share of tokens hidden in the second view; 0: the views differ by dropout alone (R-Drop)
     head_diversity: float = 0.0  # weight of a penalty on attention heads of a layer whose outputs are alike
     noise: float = 0.0  # share of pairs with typing noise, drawn anew each epoch: typos, capitals, no final stop, ...
-    init_from: str = ""  # a run folder whose weights and vocabulary to start from (fine-tuning); same model shape
+    init_from: str = ""  # a run, or a model in the box, whose weights and vocabulary to start from; same model shape
     seed: int = 1  # for initialisation, batches and dropout
     log_every: int = 50  # steps between two log lines
     validate_every: int = 1_000  # steps between two validations
