@@ -1,6 +1,7 @@
 """The models in the box: by name, with a folder before the box, with none installed; and what is really in it."""
 
 import json
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from heed.config import Config
 from heed.errors import CheckpointError
 from heed.export.shipped import write_shipped
 from heed.run import RunFolder
+from tests.cli.conftest import letters, write_lines
 
 OLD_RUN = Path(__file__).parent / "old_run" / "run"
 CARD = """---
@@ -103,9 +105,10 @@ def test_a_folder_comes_before_the_box(filled: Path) -> None:
 
 def test_a_path_is_never_a_name(filled: Path) -> None:
     for path in ("./en-de", "runs/en-de", str(filled.parent / "en-de")):
-        assert box.find_model(path) == Path(path)
-        with pytest.raises(CheckpointError, match="no such run folder; check the name"):
+        with pytest.raises(CheckpointError, match=f"^{path}: no such run folder; check the name"):
             heed.load(path)
+    Path("en-de").mkdir()
+    assert box.find_model("./en-de") == Path("en-de")
 
 
 @pytest.mark.parametrize("name", ["..", ".", "", "/"])
@@ -132,6 +135,25 @@ def test_other_commands_take_the_name(
     assert main(["inspect", "a b c", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)
     assert main(["export", "--model", "en-de", "--to", "huggingface", "--out", str(tmp_path / "hf")]) == 0
+
+
+def test_confidence_is_not_written_into_the_box(
+    filled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The message has two commands that work; a path into the box does too, as its recipe needs it."""
+    lines = [line for line in letters(3, 60) for _ in range(5)]
+    source, reference = write_lines(tmp_path / "a b", lines), write_lines(tmp_path / "b", lines)
+    words = ["--source", str(source), "--reference", str(reference)]
+    before = {file: file.read_bytes() for file in filled.rglob("*") if file.is_file()}
+    assert main(["confidence", "--model", "en-de", *words]) == 2
+    said = capsys.readouterr().err
+    assert "--model en-de: is a model in the box" in said
+    assert {file: file.read_bytes() for file in filled.rglob("*") if file.is_file()} == before
+    export, again = (shlex.split(line)[1:] for line in said.splitlines()[-2:])
+    assert again == ["confidence", "--model", "my-en-de", *words]
+    assert main(export) == 0
+    assert main(["confidence", "--model", "./en-de", *words]) == 1
+    assert "./en-de: no such run folder" in capsys.readouterr().err
 
 
 def test_the_demo_begins_with_it(filled: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -160,7 +160,7 @@ def test_there_and_back_through_json(tmp_path: Path, name: str) -> None:
         ("x.toml", b"[train\n", r"x\.toml: cannot be read: .*line 1"),
         ("x.toml", b"[train]\nmax_steps = \n", r"x\.toml: cannot be read: .*line 2"),
         ("x.toml", b"# gr\xfc\xdfe", r"x\.toml: cannot be read: .*utf-8"),
-        ("x.json", b"{", r"x\.json: cannot be read: .*line 1"),
+        ("x.json", b"{", r"x\.json: line 1 is not JSON .*; correct that line"),
         ("x.json", b"[1, 2]", r"x\.json: has no settings"),
         ("x.json", b"5", r"x\.json: has no settings"),
         ("x.json", b"[" * 100_000, r"x\.json: cannot be read"),
@@ -318,12 +318,20 @@ def test_values_that_cannot_be(settings: dict[str, Any], words: list[str]) -> No
         ([{"source": "a", "wieght": 2}], 'x: data.train, entry 1: unknown key "wieght"; did you mean "weight"?'),
         ([{"source": "a"}, {"source": 5}], "x: data.train, entry 2: source = 5: must be text"),
         ([{"source": "a", "weight": "2"}], "x: data.train, entry 1: weight = '2': must be a number"),
+        ([ENTRY | {"weight": 1001}], "x: data.train, entry 1: weight = 1001.0: must be at most 1,000"),
+        ([ENTRY, {"source": "a"}], 'x: data.train, entry 2: a has no translation; add target = "FILE"'),
     ],
 )
 def test_entries_of_the_wrong_kind(value: Any, complaint: str) -> None:
     with pytest.raises(ConfigError) as raised:
         build_config(base(), ("x", {"data": {"train": value}}))
     assert str(raised.value).startswith(complaint)
+
+
+def test_the_file_that_lists_the_corpora_is_named_though_options_follow() -> None:
+    layers: list[tuple[str, dict[str, Any]]] = [("my.toml", {"data": {"train": [ENTRY | {"weight": 0}]}})]
+    with pytest.raises(ConfigError, match=r"^my\.toml: data\.train, entry 1: weight = 0\.0"):
+        build_config(base(), *layers, ("command line", {"data": {"valid_source": "v.tsv"}}), ("--set", {}))
 
 
 def test_corpora_of_another_type_are_refused_in_python() -> None:

@@ -21,7 +21,7 @@ from heed.errors import CheckpointError, ConfigError, HeedError
 from heed.export.shipped import write_shipped
 from heed.model.size import count_parameters
 from heed.run import RunFolder
-from heed.settings import build_config
+from heed.settings import build_config, read_config, read_run_config
 from heed.text.tokenizer import Tokenizer
 from heed.training.learner import Learner
 from heed.training.workers import Workers
@@ -297,10 +297,51 @@ def test_a_change_of_the_config_is_refused_until_it_is_meant(run: Path) -> None:
     path.write_text(path.read_text().replace('"alpha": 0.6', '"alpha": 0.2'))
     with pytest.raises(CheckpointError, match='restore .* if the edit is intended, delete its "checksum" line'):
         heed.load(run)
-    settings = json.loads(path.read_text())
-    del settings["checksum"]
-    path.write_text(json.dumps(settings))
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in lines if '"checksum"' not in line))  # as the message says
     assert heed.load(run).decode.alpha == 0.2
+
+
+def test_a_config_with_its_checksum_last_loads_as_before(run: Path) -> None:
+    """As runs have it that were trained before it came first."""
+    path = run / "config.json"
+    config = RunFolder.open(run).config
+    settings = json.loads(path.read_text())
+    checksum = settings.pop("checksum")
+    path.write_text(json.dumps({**settings, "checksum": checksum}, indent=2))
+    assert RunFolder.open(run).config == config
+    path.write_text(path.read_text().replace('"alpha": 0.6', '"alpha": 0.2'))
+    with pytest.raises(CheckpointError, match="its checksum is wrong"):
+        RunFolder.open(run)
+
+
+@pytest.mark.parametrize("read", [read_run_config, lambda run: read_config(run / "config.json")], ids=["run", "file"])
+def test_a_comma_too_many_is_shown_with_its_line(run: Path, read: Callable[[Path], object]) -> None:
+    (run / "config.json").write_text('{\n  "preset": "tiny",\n  "decode": {"beam": 2},\n}\n')
+    with pytest.raises(
+        HeedError, match=r"config\.json: .*line 4 is not JSON .* or a comma at the end of the line before"
+    ):
+        read(run)
+
+
+@pytest.mark.parametrize("engine", ["native", "torch"])
+def test_a_damaged_checkpoint_comes_with_what_to_do(run: Path, engine: str) -> None:
+    weights = run / STEP / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"!")
+    with pytest.raises(CheckpointError, match=rf"its checksum .*; restore {run / STEP} from a copy$"):
+        heed.load(run, engine=engine)
+    shutil.copytree(run / STEP, run / STEP.replace("5", "4"))
+    with pytest.raises(CheckpointError, match=r"or use another checkpoint: --checkpoint step-00000004$"):
+        heed.load(run, engine=engine)
+
+
+def test_content_after_the_end_comes_with_advice(run: Path) -> None:
+    path = run / "config.json"
+    path.write_text(path.read_text() + "{}")
+    with pytest.raises(
+        CheckpointError, match=r"is not JSON \(Extra data\); correct that line.*restore the old content"
+    ):
+        RunFolder.open(run)
 
 
 # --- shipped models, with weights in 8 bits ----------------------------------------------------------------

@@ -5,10 +5,12 @@ from pathlib import Path
 
 
 def cache_folder() -> Path | None:
-    """Return ~/.cache/heed, creating it if needed; None: there is no home folder, or it cannot be written."""
+    """Return ~/.cache/heed or $XDG_CACHE_HOME/heed, creating it if needed; None: there is none and cannot be one."""
     try:
-        caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        folder = Path(caches) / "heed"
+        caches = Path(os.environ.get("XDG_CACHE_HOME", ""))
+        if not caches.is_absolute():  # to be ignored, says the XDG Base Directory Specification
+            caches = Path.home() / ".cache"
+        folder = caches / "heed"
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)
     except (OSError, RuntimeError):  # Path.home raises RuntimeError without HOME and a known user

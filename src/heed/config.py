@@ -78,6 +78,11 @@ class TrainingText:
     weight: float = 1.0  # how often an epoch has each pair; 0.5: half of the pairs, in turn
     tag: str = ""  # a word to put before each source line, such as `<bt>`; it must be one of text.symbols
 
+    @property
+    def has_translation(self) -> bool:
+        """Return whether there is a target file, or the source has both sides."""
+        return bool(self.target) or self.source.removesuffix(".gz").endswith(".tsv")
+
 
 @dataclass(frozen=True)
 class DataConfig:
@@ -122,7 +127,7 @@ class TrainConfig:
     cutoff: float = 0.0  # share of tokens hidden in the second view; 0: the views differ by dropout alone (R-Drop)
     head_diversity: float = 0.0  # weight of a penalty on attention heads of a layer whose outputs are alike
     noise: float = 0.0  # share of pairs with typing noise, drawn anew each epoch: typos, capitals, no final stop, ...
-    init_from: str = ""  # a run folder whose weights and vocabulary to start from (fine-tuning); same model shape
+    init_from: str = ""  # a run, or a model in the box, whose weights and vocabulary to start from; same model shape
     seed: int = 1  # for initialisation, batches and dropout
     log_every: int = 50  # steps between two log lines
     validate_every: int = 1_000  # steps between two validations

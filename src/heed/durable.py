@@ -57,7 +57,7 @@ def read_file(path: Path) -> bytes:
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Replace a JSON file, adding a checksum of its content."""
+    """Replace a JSON file, adding a checksum of its content as the first line, which users may delete to edit it."""
     write_file(path, _with_checksum(value))
 
 
@@ -69,32 +69,41 @@ def read_json(path: Path, advice: str = "") -> dict[str, Any]:
     Raises:
         DamageError: the file is missing, not a JSON object, or changed; the message ends with `advice`.
     """
-    value, claimed, right = _read_object(path)
+    value, claimed, right = _read_object(path, advice)
     if claimed is not None and claimed != right:
         raise DamageError(f"{path}: damaged or edited: its checksum is wrong{advice and f'; {advice}'}")
     return value
 
 
-def _read_object(path: Path) -> tuple[dict[str, Any], Any, str]:
+def _read_object(path: Path, advice: str = "") -> tuple[dict[str, Any], Any, str]:
     """Return the JSON object in a file, the checksum stored in it, and the one computed from it."""
+    advice = advice and f"; {advice}"
     try:
         value = json.loads(read_file(path))
         if not isinstance(value, dict):
-            raise DamageError(f"{path}: damaged (not a JSON object)")
+            raise DamageError(f"{path}: damaged (not a JSON object){advice}")
         claimed = value.pop("checksum", None)
         return value, claimed, _checksum_of(value)
     except FileNotFoundError:
         raise DamageError(f"{path}: missing; the folder is incomplete") from None
     except RecursionError:
-        raise DamageError(f"{path}: damaged (its JSON is nested too deeply)") from None
+        raise DamageError(f"{path}: damaged (its JSON is nested too deeply){advice}") from None
+    except json.JSONDecodeError as error:
+        raise DamageError(f"{path}: damaged or edited: {json_fault(error)}{advice}") from None
     except ValueError as error:
-        raise DamageError(f"{path}: damaged ({error})") from None
+        raise DamageError(f"{path}: damaged ({error}){advice}") from None
     except OSError as error:
         raise DamageError(f"{path}: cannot be read ({error.strerror})") from None
 
 
+def json_fault(error: json.JSONDecodeError) -> str:
+    """Say which line is not JSON, and what to correct: a comma is often the fault of the line before."""
+    also = ", or a comma at the end of the line before" if error.lineno > 1 else ""
+    return f"line {error.lineno} is not JSON ({error.msg}); correct that line{also}"
+
+
 def _with_checksum(value: dict[str, Any]) -> bytes:
-    return json_bytes({**value, "checksum": _checksum_of(value)})
+    return json_bytes({"checksum": _checksum_of(value)} | value)
 
 
 def _checksum_of(value: dict[str, Any]) -> str:

@@ -18,7 +18,8 @@ import json
 import os
 import re
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -254,15 +255,20 @@ class RunFolder:
     def checkpoint_path(self, which: str = "best") -> Path:
         """Return the folder of a checkpoint: "best", "last", or a folder's name such as "step-00000500".
 
+        The one checkpoint of a shipped model is both the best and the last.
+
         Raises:
             CheckpointError: there is no such checkpoint.
         """
         if which == "best" and (best := self.best()) is not None:
             which = best["checkpoint"]
+        shipped = self.path / "checkpoints" / SHIPPED
         if which in ("best", "last"):
-            if not self.steps():
-                raise CheckpointError(f"{self.path}: has no checkpoint yet; to train: heed train --resume {self.path}")
-            return self.step_path(self.steps()[-1])
+            if self.steps():
+                return self.step_path(self.steps()[-1])
+            if shipped.is_dir():
+                return shipped
+            raise CheckpointError(f"{self.path}: has no checkpoint yet; to train: heed train --resume {self.path}")
         path = self.path / "checkpoints" / which
         if not (is_plain_name(which) and path.is_dir()):
             there = sorted(folder.name for folder in (self.path / "checkpoints").glob("[!.]*"))
@@ -312,11 +318,26 @@ class RunFolder:
         from heed.model.build import build_model
 
         path = self.checkpoint_path(which)
-        self.check_fingerprint(path)
-        self.check_size(path)
-        model = build_model(self.config.model, self.tokenizer.vocabulary)
-        load_weights(model, read_tensors(path, "model"), str(path))
+        with self.reading(path):
+            self.check_fingerprint(path)
+            self.check_size(path)
+            model = build_model(self.config.model, self.tokenizer.vocabulary)
+            load_weights(model, read_tensors(path, "model"), str(path))
         return model.eval()
+
+    @contextmanager
+    def reading(self, checkpoint: Path) -> Iterator[None]:
+        """Say what to do next if a checkpoint turns out to be damaged.
+
+        Raises:
+            DamageError: it is.
+        """
+        try:
+            yield
+        except DamageError as error:
+            others = [path.name for path in map(self.step_path, self.steps()) if path != checkpoint]
+            other = f", or use another checkpoint: --checkpoint {others[-1]}" if others else ""
+            raise DamageError(f"{error}; restore {checkpoint} from a copy{other}") from None
 
     def check_size(self, path: Path) -> None:
         """Refuse a checkpoint whose size differs from the config's model, before that model is built.

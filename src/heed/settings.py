@@ -24,12 +24,12 @@ from heed.config import (
     TrainConfig,
     TrainingText,
 )
-from heed.durable import read_json
+from heed.durable import json_fault, read_json
 from heed.errors import ConfigError
 from heed.wording import did_you_mean
 
 # Users may edit a run's decode settings, but not by accident.
-_CHECKSUM_ADVICE = 'restore the old content or, if the edit is intended, delete its "checksum" line'
+_ADVICE = 'restore the old content or, if the edit is intended, delete its "checksum" line'
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -48,6 +48,8 @@ def read_config(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise ConfigError(f"{path}: is a folder; to resume a run, use --resume {path}") from None
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"{path}: {json_fault(error)}") from None
     except (ValueError, RecursionError) as error:  # the base of both parsers' errors
         raise ConfigError(f"{path}: {_explain(path, text, str(error))}") from None
     except OSError as error:
@@ -103,10 +105,16 @@ def build_config(base: Config, *layers: tuple[str, dict[str, Any]]) -> Config:
     config = base
     for origin, settings in layers:
         config = _apply(config, settings, origin, faults)
-    faults += _contradictions(config)
+    faults += _contradictions(config, _origin_of_training_texts(layers))
     if faults:
         raise ConfigError("\n".join(faults))
     return config
+
+
+def _origin_of_training_texts(layers: Sequence[tuple[str, dict[str, Any]]]) -> str:
+    """Return the name of the last layer that sets data.train; "" if none does."""
+    data = [(origin, settings.get("data")) for origin, settings in layers]
+    return next((origin for origin, given in reversed(data) if isinstance(given, dict) and "train" in given), "")
 
 
 def read_run_config(folder: Path) -> Config:
@@ -117,7 +125,7 @@ def read_run_config(folder: Path) -> Config:
         ConfigError: it has invalid settings.
     """
     path = folder / "config.json"
-    return config_from_dict(read_json(path, _CHECKSUM_ADVICE), str(path))
+    return config_from_dict(read_json(path, _ADVICE), str(path))
 
 
 def config_from_dict(settings: dict[str, Any], origin: str) -> Config:
@@ -210,8 +218,11 @@ def _type_fault(value: Any, wanted: Any) -> str | None:
     return f"must be {'a whole number' if wanted is int else 'a number' if wanted is float else 'text'}"
 
 
-def _contradictions(config: Config) -> list[str]:
-    """Return a message for each value out of bounds, or else for each contradiction between values."""
+def _contradictions(config: Config, texts_origin: str) -> list[str]:
+    """Return a message for each value out of bounds, or else for each contradiction between values.
+
+    `texts_origin` names the file that data.train is from.
+    """
     model, text, data, train = config.model, config.text, config.data, config.train
     faults = [fault for key, bounds in BOUNDS.items() if (fault := _out_of_bounds(config, key, *bounds))]
     if faults:
@@ -236,7 +247,7 @@ def _contradictions(config: Config) -> list[str]:
         ]
         if target and not source
     ]
-    faults += _faults_of_training_texts(data, text, bool(text.tokenizer or train.init_from))
+    faults += _faults_of_training_texts(data, text, bool(text.tokenizer or train.init_from), texts_origin)
     if data.prepared and data.training_texts:
         given = "data.train" if data.train else "data.train_source"
         faults.append(f"data.prepared already contains the training text; drop {given} or data.prepared")
@@ -328,17 +339,23 @@ def _faults_of_trees(config: Config) -> list[str]:
     return faults
 
 
-def _faults_of_training_texts(data: DataConfig, text: TextConfig, has_vocabulary: bool) -> list[str]:
+def _faults_of_training_texts(data: DataConfig, text: TextConfig, has_vocabulary: bool, origin: str) -> list[str]:
     """Return a message for each entry of `data.train` that is incomplete, repeated, or wrong in weight or tag."""
     faults = []
+    file = origin and f"{origin}: "
     if data.train and data.train_source:
         faults.append("data.train already names the training text; drop it or data.train_source (--source)")
     seen: dict[tuple[str, ...], int] = {}
     for number, entry in enumerate(data.train, 1):
-        where = f"data.train, entry {number}"
+        where = f"{file}data.train, entry {number}"
         if not entry.source:
             faults.append(f'{where}: has no source; add source = "FILE"')
             continue
+        if not entry.has_translation:
+            faults.append(
+                f'{where}: {entry.source} has no translation; add target = "FILE", or name one .tsv file with source, '
+                "tab, target on each line"
+            )
         files = [os.path.realpath(path) if path else "" for path in (entry.source, entry.target)]
         first = seen.setdefault((*files, entry.tag), number)
         if first != number:

@@ -130,6 +130,12 @@ def test_a_shipped_model_can_be_shipped_again_unchanged(shipped: Path, tmp_path:
     assert all(np.array_equal(first[key], second[key]) for key in first if not key.endswith("/scale"))
 
 
+@pytest.mark.parametrize("which", ["best", "last", "shipped"])
+def test_its_one_checkpoint_is_the_best_and_the_last(shipped: Path, which: str) -> None:
+    assert RunFolder.open(shipped).checkpoint_path(which) == shipped / "checkpoints" / "shipped"
+    assert heed.load(shipped, checkpoint=which).translate(TEXTS)
+
+
 def test_it_cannot_be_resumed(shipped: Path) -> None:
     with pytest.raises(CheckpointError, match="a shipped model, .* cannot be resumed; .* train.init_from="):
         resume(shipped)

@@ -113,9 +113,29 @@ def test_a_broken_compiler_is_like_none_with_a_warning(tmp_path, compiler, words
 
 def test_a_home_that_cannot_be_written_to_does_no_harm(cache, tmp_path):
     (tmp_path / "file").touch()
-    found = show(XDG_CACHE_HOME=str(tmp_path / "file"))
-    assert found.startswith(f"{tmp_path}/heed-") and found.endswith(".so")
+    done = run(XDG_CACHE_HOME=str(tmp_path / "file"))
+    assert done.stdout.startswith(f"{tmp_path}/heed-") and done.stdout.endswith(".so\n")
     assert list(tmp_path.glob("heed-*")) == []  # nothing is left behind
+    said = "cannot be created, so heed's kernels are compiled at every start, which takes seconds; set XDG_CACHE_HOME"
+    assert done.stderr.count("heed's kernels") == 1 and said in done.stderr
+
+
+def test_a_cache_that_cannot_be_written_to_is_said_once(cache, tmp_path):
+    """/proc/self is a folder in which nobody, not even root, can create a file."""
+    cache.parent.mkdir()
+    cache.symlink_to("/proc/self")
+    done = run(XDG_CACHE_HOME=str(cache.parent))
+    assert done.stdout.startswith(f"{tmp_path}/heed-") and list(tmp_path.glob("heed-*")) == []
+    assert done.stderr.count("heed's kernels") == 1
+    assert f"{cache}: cannot be written (" in done.stderr and "or set XDG_CACHE_HOME to another folder" in done.stderr
+
+
+def test_a_relative_cache_folder_is_ignored(cache, tmp_path, monkeypatch):
+    """The XDG Base Directory Specification asks for that; ~/.cache is used."""
+    monkeypatch.chdir(tmp_path)
+    found = show(XDG_CACHE_HOME="here", HOME=str(tmp_path / "home"))
+    assert Path(found).parent == tmp_path / "home" / ".cache" / "heed"
+    assert not (tmp_path / "here").exists()
 
 
 def test_a_user_without_home_and_name_does_no_harm(cache, tmp_path):
@@ -124,8 +144,9 @@ def test_a_user_without_home_and_name_does_no_harm(cache, tmp_path):
         subprocess.run([*stranger, "true"], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("no unshare, or user namespaces are not allowed here")
-    found = show(*stranger, HOME=None, XDG_CACHE_HOME=None)
-    assert found.startswith(f"{tmp_path}/heed-") and found.endswith(".so")
+    done = run(*stranger, HOME=None, XDG_CACHE_HOME=None)
+    assert done.stdout.startswith(f"{tmp_path}/heed-") and done.stdout.endswith(".so\n")
+    assert "heed's kernels are compiled at every start" in done.stderr
     assert list(tmp_path.glob("heed-*")) == []
 
 

@@ -79,8 +79,13 @@ def test_the_running_average_starts_there_too(base, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        ({"d_ff": 64}, "model.d_ff is 32 there and 64 here"),
-        ({"encoder_layers": 2, "h": 4}, r"model.encoder_layers is 1 there and 2 here; model.h is 2 there and 4 here"),
+        ({"d_ff": 64}, r"model.d_ff is 32 there and 64 here\. .*\n--set model.d_ff=32$"),
+        (
+            {"encoder_layers": 2, "h": 4, "norm": "pre"},
+            r"model.encoder_layers is 1 there and 2 here; model.h is 2 there and 4 here; model.norm is post there .*"
+            r'\n--set model.encoder_layers=1 --set model.h=2 --set model.norm="post"$',
+        ),
+        ({"d_k": 4}, r"model.d_k is 8 there and 4 here.*\n--set model.d_k=8$"),  # unset there: 16 / 2
     ],
 )
 def test_a_model_of_another_shape_is_refused(base, tmp_path: Path, model: dict, message: str) -> None:
@@ -88,6 +93,41 @@ def test_a_model_of_another_shape_is_refused(base, tmp_path: Path, model: dict, 
     with pytest.raises(ConfigError, match=message):
         heed.train(replace(config, model=replace(config.model, **model)), tmp_path / "run", quiet=True)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_width_may_be_written_out(base, tmp_path: Path) -> None:
+    config = tuned(base)
+    heed.train(replace(config, model=replace(config.model, d_k=8)), tmp_path / "run", quiet=True)
+
+
+def test_the_config_tells_the_truth_about_the_vocabulary(
+    base, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It is the other run's, whatever the settings for learning one say; BPE-dropout is no fact of it."""
+    run, config = base
+    text = TextConfig(unit="character", vocab_size=1_000, symbols="<bt>", bpe_dropout=0.1)
+    made = heed.train(replace(tuned(base), text=text), tmp_path / "run").path
+    assert RunFolder.open(made).config.text == TextConfig(vocab_size=300, bpe_dropout=0.1)
+    said = f"starting from the weights and the vocabulary of {run}; so text.unit = "
+    said += (
+        '"subword" instead of "character", text.vocab_size = 300 instead of 1000, text.symbols = "" instead of "<bt>"'
+    )
+    assert said in " ".join(capfd.readouterr().err.split())
+
+
+def test_a_parser_does_not_start_from_a_translator(base, tmp_path: Path) -> None:
+    config = tuned(base)
+    trees = tmp_path / "trees.mrg"
+    trees.write_text("(S (NN a) (VB b))\n" * 3)
+    parser = replace(
+        config,
+        text=replace(config.text, trees="in-order"),
+        data=replace(heed.preset("tiny").data, train_trees=str(trees)),
+        train=replace(config.train, metric="f1"),
+        decode=replace(config.decode, extra_length=300),
+    )
+    with pytest.raises(ConfigError, match="this training is for a model that parses, but that one translates"):
+        heed.train(parser, tmp_path / "run", quiet=True)
 
 
 def test_another_dropout_is_fine(base, tmp_path: Path) -> None:
@@ -105,8 +145,8 @@ def test_another_vocabulary_is_refused(base, tmp_path: Path) -> None:
 
 
 def test_no_run_there(base, tmp_path: Path) -> None:
-    config = tuned(base, init_from=str(tmp_path / "none"))
-    with pytest.raises(heed.HeedError, match="none"):
+    config = tuned(base, init_from="./none")
+    with pytest.raises(heed.HeedError, match=r"^\./none: no such run folder"):
         heed.train(config, tmp_path / "run", quiet=True)
 
 

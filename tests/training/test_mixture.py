@@ -117,7 +117,7 @@ def test_wrong_text_is_named_before_anything_is_written(config: heed.Config, tmp
         (replace(second, source=str(empty), target=str(empty)), r"empty\.src: is empty"),
         (replace(second, target=first.target), r"b\.src has 40 lines, but \S+a\.tgt has 60;"),
         (replace(second, source=str(tmp_path / "none")), "none: no such file"),
-        (replace(second, target=""), r"b\.src: has no translation"),
+        (replace(second, target=""), r"entry 2: \S+b\.src has no translation; add target ="),
     ]:
         with pytest.raises((DataError, ConfigError), match=message):
             heed.train(with_texts(config, first, wrong), tmp_path / "run", quiet=True)

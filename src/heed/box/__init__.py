@@ -57,17 +57,24 @@ def default_model() -> Path:
     return FOLDER / DEFAULT
 
 
+def is_name(given: str | Path) -> bool:
+    """Return whether this names a model in the box, and not an existing folder."""
+    return not Path(given).exists() and str(given) in names()
+
+
 def find_model(given: str | Path) -> Path:
     """Return the folder of a model, given as a folder or by its name in the box. An existing folder comes first.
 
     Raises:
-        CheckpointError: it is a single word that is neither a folder nor a name in the box.
+        CheckpointError: it is neither an existing folder nor a name in the box.
     """
     path = Path(given)
-    if path.exists() or str(given) != path.name:
-        return path
-    if str(given) in names():
+    if is_name(given):
         return FOLDER / path
+    if path.exists():
+        return path
+    if str(given) != path.name:
+        raise CheckpointError(f"{given}: no such run folder; check the name, or create one with `heed train`")
     there = ", ".join(names()) or "none"
     raise CheckpointError(
         f"{given}: no such run folder, and no model of that name is installed (installed: {there}); "

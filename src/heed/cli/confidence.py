@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "least 200 sentences, better 2,000."
     )
     parser.epilog = EPILOG
-    parser.add_argument("--model", required=True, type=Path, metavar="FOLDER", help="a run folder")
+    parser.add_argument("--model", required=True, metavar="FOLDER", help="a run folder, not a name")
     parser.add_argument(
         "--checkpoint", default="best", metavar="NAME", help="best (default), last, or a name such as step-00000500"
     )
@@ -49,6 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from heed.box import find_model, is_name
     from heed.confidence.diagram import as_svg
     from heed.confidence.fitting import calibrate
     from heed.durable import write_file
@@ -67,8 +69,16 @@ def run(args: argparse.Namespace) -> int:
     from heed.run import RunFolder
     from heed.translation import Translation
 
-    folder = RunFolder.open(args.model)
-    translator = load(args.model, checkpoint=args.checkpoint)
+    if is_name(args.model):
+        copy = f"my-{args.model}"
+        again = ["heed", "confidence", "--model", copy, "--source", args.source, "--reference", args.reference]
+        raise ConfigError(
+            f"--model {args.model}: is a model in the box, but heed confidence writes into the model's folder, and the "
+            "box stays as it was installed. Make a copy and use that:\n"
+            f"heed export --model {args.model} --to heed --out {copy}\n{shlex.join(again)}"
+        )
+    folder = RunFolder.open(find_model(args.model))
+    translator = load(folder.path, checkpoint=args.checkpoint)
     sources, references = list(read_lines(args.source)), list(read_lines(args.reference))
     if not sources:
         raise DataError(f"{args.source}: is empty; name a file with held-out text")

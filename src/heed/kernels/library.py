@@ -193,16 +193,24 @@ def library_name(compiler: str = "", cpuinfo: Path = Path("/proc/cpuinfo")) -> s
 
 
 def _private_folder() -> Path | None:
-    """Return the cache folder; None if there is none, or if other users can write to it."""
+    """Return the cache folder; None, with a warning, if there is none, or if other users can write to it."""
     folder = cache_folder()
-    if folder is None or is_private(folder.stat()):
-        return folder
-    warnings.warn(
-        f"{folder}: belongs to another user or can be written to by others, so heed's kernels are compiled at every "
-        "start; make it private (chown, chmod 700), or set XDG_CACHE_HOME to another folder",
-        stacklevel=2,
-    )
-    return None
+    if folder is None:
+        _warn_not_cached(
+            "the cache folder, ~/.cache/heed, cannot be created", "set XDG_CACHE_HOME to a folder of yours"
+        )
+    elif not is_private(folder.stat()):
+        _warn_not_cached(
+            f"{folder}: belongs to another user or can be written to by others",
+            "make it private (chown, chmod 700), or set XDG_CACHE_HOME to another folder",
+        )
+        return None
+    return folder
+
+
+def _warn_not_cached(why: str, remedy: str) -> None:
+    what = "so heed's kernels are compiled at every start, which takes seconds"
+    warnings.warn(f"{why}, {what}; {remedy}", stacklevel=2)
 
 
 def _cached(folder: Path, name: str) -> Path | None:
@@ -218,7 +226,7 @@ def _cached(folder: Path, name: str) -> Path | None:
 
 
 def _store(compiled: Path, folder: Path, name: str) -> Path | None:
-    """Copy a library into the cache atomically and return its path; None: the cache cannot be written."""
+    """Copy a library into the cache atomically and return its path; None, with a warning: it cannot be written."""
     content = compiled.read_bytes()
     path = _path(folder, name, content)
     try:
@@ -236,8 +244,11 @@ def _store(compiled: Path, folder: Path, name: str) -> Path | None:
         for other in folder.glob(f"{name}-*"):  # damaged, or left behind by a killed process
             if other != path:
                 other.unlink(missing_ok=True)
-    except OSError:  # the disk is full, or another process was faster and has removed the fresh file
-        return _cached(folder, name)
+    except OSError as error:  # the disk is full, or another process was faster and has removed the fresh file
+        if (cached := _cached(folder, name)) is None:
+            remedy = "make it a folder that you can write to, or set XDG_CACHE_HOME to another folder"
+            _warn_not_cached(f"{folder}: cannot be written ({error.strerror})", remedy)
+        return cached
     return path
 
 

@@ -259,8 +259,9 @@ def load_weights(run: RunFolder, which: str, precision: Precision) -> Weights:
     if reason := reason_not_native(run.config.model):
         raise CheckpointError(f"{run.path}: {reason}; use engine torch")
     path = run.checkpoint_path(which)
-    run.check_fingerprint(path)
-    run.check_size(path)
-    weights = Weights(run.config.model, run.tokenizer.vocabulary, precision)
-    weights.fill(ArrayFile(path, "model"), str(path))
+    with run.reading(path):
+        run.check_fingerprint(path)
+        run.check_size(path)
+        weights = Weights(run.config.model, run.tokenizer.vocabulary, precision)
+        weights.fill(ArrayFile(path, "model"), str(path))
     return weights

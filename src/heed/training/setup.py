@@ -3,8 +3,9 @@
 The folder appears only once it is complete, so an interrupted set-up can simply be repeated.
 """
 
+import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
 
@@ -42,6 +43,8 @@ def create_run(config: Config, out: Path, workers: Workers, say: Callable[[str],
     """
     RunFolder.refuse_existing(out)
     initial = _initial_run(config)
+    if initial is not None:
+        config = _with_vocabulary_of(initial, config, say)
     tokenizer: Tokenizer
     if config.data.train_trees:
         read_validation(config)
@@ -106,18 +109,42 @@ def _initial_run(config: Config) -> RunFolder | None:
         return None
     run = RunFolder.open(find_model(config.train.init_from))
     there, here = asdict(run.config.model), asdict(config.model)
+    if there["d_k"] != here["d_k"]:  # one may be unset, and follow from other settings
+        there["d_k"], here["d_k"] = run.config.model.key_size, config.model.key_size
+    if there["d_v"] != here["d_v"]:
+        there["d_v"], here["d_v"] = run.config.model.value_size, config.model.value_size
     learned = config.model.positions == "learned" or config.model.kind == "convolutional"
     no_weights = {"dropout", "attention_window"} | (set() if learned else {"max_length"})
-    differences = [
-        f"model.{key} is {there[key]} there and {here[key]} here"
-        for key in here
-        if here[key] != there[key] and key not in no_weights
-    ]
+    other = [key for key in here if here[key] != there[key] and key not in no_weights]
+    name = f"train.init_from = {config.train.init_from!r}"
+    if other:
+        differences = "; ".join(f"model.{key} is {there[key]} there and {here[key]} here" for key in other)
+        options = " ".join(f"--set model.{key}={json.dumps(there[key])}" for key in other)
+        raise ConfigError(f"{name} does not fit: {differences}. To train a model of its shape, add:\n{options}")
+    if (config.text.trees == "none") != (run.config.text.trees == "none"):
+        kinds = ("translates", "parses") if config.text.trees == "none" else ("parses", "translates")
+        raise ConfigError(
+            f"{name}: this training is for a model that {kinds[0]}, but that one {kinds[1]}; leave it out"
+        )
     if config.text.tokenizer and Tokenizer.load(Path(config.text.tokenizer)).model != run.tokenizer.model:
-        differences.append(f"text.tokenizer = {config.text.tokenizer!r} is another vocabulary; leave it out")
-    if differences:
-        raise ConfigError(f"train.init_from = {config.train.init_from!r} does not fit: {'; '.join(differences)}")
+        raise ConfigError(f"{name}: text.tokenizer = {config.text.tokenizer!r} is another vocabulary; leave it out")
     return run
+
+
+def _with_vocabulary_of(run: RunFolder, config: Config, say: Callable[[str], None]) -> Config:
+    """Return the config with what it says of the vocabulary replaced by what is true of the run's; report it."""
+    text = replace(run.config.text, bpe_dropout=config.text.bpe_dropout, tokenizer="")
+    if config.data.prepared:
+        text = replace(text, unit=config.text.unit)  # no other is accepted beside it
+    there, here = asdict(text), asdict(config.text)
+    changed = [
+        f"text.{key} = {json.dumps(there[key])} instead of {json.dumps(here[key])}"
+        for key in here
+        if there[key] != here[key] and key != "tokenizer"
+    ]
+    so = f"; so {', '.join(changed)}" if changed else ""
+    say(f"starting from the weights and the vocabulary of {config.train.init_from}{so}")
+    return replace(config, text=text)
 
 
 def few_pairs(preset: str, n_pairs: int) -> str:
