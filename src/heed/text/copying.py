@@ -131,6 +131,13 @@ def names_and_numbers(text: str) -> list[Span]:
     return sorted([*names, *found], key=lambda span: span.begin)
 
 
+def copied_spans(text: str) -> list[Span]:
+    """Return all that a translation must copy, in order."""
+    machine = machine_spans(text)
+    rest = blanked(text, ((span.begin, span.end) for span in machine))
+    return sorted([*machine, *names_and_numbers(rest)], key=lambda span: span.begin)
+
+
 def _may_change(number: re.Match[str]) -> bool:
     """Return whether a translation may write a number in another way: a decade, or a small number among words."""
     given, text = number["number"], number.string
@@ -152,10 +159,12 @@ def in_the_other_way(span: Span) -> str:
 
 
 def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Return a text with a line feed, which no text has, instead of each character of these spans."""
-    for begin, end in spans:
-        text = text[:begin] + "\n" * (end - begin) + text[end:]
-    return text
+    """Return a text with a line feed, which no text has, instead of each character of these spans, none overlapping."""
+    kept, at = [], 0
+    for begin, end in sorted(spans):
+        kept += [text[at:begin], "\n" * (end - begin)]
+        at = end
+    return "".join([*kept, text[at:]])
 
 
 def lost(spans: Sequence[Span], translation: str) -> list[Span]:
