@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import heed
+from heed import retranslate
 from heed.config import DecodeConfig
 from heed.errors import DecodeError
 from heed.model.transformer import Transformer
@@ -112,12 +113,13 @@ def test_what_must_be_copied_is_copied_whatever_the_weights(tokenizer, seed, set
 def test_a_number_is_written_in_the_way_that_the_model_prefers(tokenizer, monkeypatch):
     """Whether 1,000.5 or 1.000,5 is right depends on the language, which the model knows."""
     monkeypatch.setattr(placement, "MIN_ATTENTION", 2.0)  # no word is replaced
+    monkeypatch.setattr(retranslate, "unwanted_in", lambda translation, given: False)
     chosen = set()
     for seed in range(6):
         translator = untrained(tokenizer, seed)
         for number, exchanged in [("1,000.5", "1.000,5"), ("3.14", "3,14"), ("1,000", "1.000")]:
             (one,) = translator.translate([f"the {number} fox"])
-            options = SearchOptions(beam=4, alpha=0.6, required=[[number], [exchanged]])
+            options = SearchOptions(beam=4, alpha=0.6, required=[[[number]], [[exchanged]]])
             ways = translator.engine.translate([f"the {number} fox"] * 2, [0, 0], options, lambda _: None)
             assert one.text == max(ways, key=lambda way: way.score).text
             assert (one.forced, one.missing) == ((number,), ())
@@ -135,8 +137,9 @@ def test_several_spans_come_as_often_as_in_the_source(translator):
         assert set(one.forced) == set(spans)
 
 
-def test_a_translation_that_lost_nothing_is_not_made_again(translator):
-    texts = ["the quick brown fox", "2 dogs", "über den braunen Fuchs", ""]
+def test_a_translation_that_lost_nothing_is_not_made_again(translator, monkeypatch):
+    texts = ["the quick brown fox", "two dogs", "über den braunen Fuchs", ""]
+    monkeypatch.setattr(retranslate, "unwanted_in", lambda translation, given: False)
     assert translator.translate(texts, copy=True) == translator.translate(texts, copy=False)
 
 
