@@ -224,6 +224,32 @@ def test_near_the_limit_every_path_leads_to_the_phrases():
         assert n_finished
 
 
+@pytest.mark.parametrize("beam", [1, 2, 8])
+def test_the_phrases_of_a_chain_come_in_their_order(beam):
+    """Whatever the scores; another chain comes anywhere."""
+    for seed in range(20):
+        chain = Chain(vocabulary=7, seed=seed, sharpness=4.0)
+        constraint = RequiredPhrases([[[[2, 3], [4], [2]], [[5, 6]]]], [9], END, 7)
+        ((found,),) = beam_search(chain, chain.start(1), Task([9], START, END, constraint=constraint), beam)
+        places = iter(enumerate(found.ids))
+        firsts = [next(i for i, token in places if token == wanted) for wanted in (2, 3, 4, 2)]
+        assert firsts[1] == firsts[0] + 1 or contains(found.ids, [[2, 3], [4], [2]])
+        assert contains(found.ids, [[2, 3], [4], [2], [5, 6]])
+
+
+@pytest.mark.parametrize("beam", [1, 2, 8])
+def test_a_barred_token_comes_only_in_a_phrase(beam):
+    for seed in range(20):
+        chain = Chain(vocabulary=7, seed=seed, sharpness=4.0)
+        for phrases in ([], [[3, 4, 3]], [[4, 2], [3]]):
+            chains = [[[phrase] for phrase in phrases]]
+            constraint = RequiredPhrases(chains, [12], END, 7, barred=[[3, 4]])
+            ((found,),) = beam_search(chain, chain.start(1), Task([12], START, END, constraint=constraint), beam)
+            assert contains(found.ids, phrases)
+            for token in (3, 4):
+                assert found.ids.count(token) == sum(phrase.count(token) for phrase in phrases)
+
+
 def test_a_limit_that_is_too_low_gives_as_much_as_fits():
     chain = Chain(seed=1, vocabulary=7)
     ((found,),) = beam_search(chain, chain.start(1), required([[[2, 3, 4, 5]]], [3], 7), beam=4)
