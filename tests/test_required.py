@@ -19,6 +19,7 @@ from heed.options import Sampling, SearchOptions
 from heed.text import placement
 from heed.text.glossary import Entry
 from heed.text.tokenizer import Tokenizer
+from heed.translation import Translation
 from tests.conftest import small_config, torch_translator
 
 SPANS = [
@@ -165,6 +166,95 @@ def test_a_long_text_is_copied_part_by_part(translator):
     assert one.cuts
     assert set(one.forced) == {f"{{p{i}}}" for i in range(12)}
     assert all(stands_alone(f"{{p{i}}}", one.text) for i in range(12))
+
+
+def test_a_long_address_is_not_cut_and_one_longer_than_the_limit_is_not_translated(translator):
+    short, long = "http://example.org/abc/def", "http://example.org/" + "q7" * 80
+    assert translator.fits(short) and not translator.fits(long)
+    text = f"der faule Hund springt {short} " * 6 + f"dog {long}, fox"
+    for one in translator.translate([text], n_best=2)[0].alternatives:
+        assert stands_alone(short, one.text) == 6 and stands_alone(long, one.text) == 1
+        assert one.missing == ()
+    (alone,) = translator.translate([long])
+    assert (alone.text, alone.score, alone.missing, alone.finished) == (long, 0.0, (), True)
+    (cut,) = translator.translate([long], copy=False)
+    assert cut.cuts
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("%s: %d%%", ["%s", "%d%%"]),
+        ("<b>Bold</b> and <i>italic</i>", ["<b>", "</b>", "<i>", "</i>"]),
+        ('<x id="1"/>here<x id="2"/>', ['<x id="1"/>', '<x id="2"/>']),
+        ("from 1914 to 1918 and 2020", ["1914", "1918", "2020"]),
+    ],
+)
+@pytest.mark.parametrize("beam", [1, 4])
+def test_what_is_forced_comes_in_the_order_of_the_source(translator, text, expected, beam):
+    (one,) = translator.translate([text], beam=beam)
+    at = [one.text.index(span) for span in expected]
+    assert at == sorted(at)
+    assert one.missing == ()
+
+
+def faked(translator, text):
+    """Let the first search of all find this text; the next ones search."""
+    translate, ids = translator.engine.translate, translator.tokenizer.encode_ids([text])[0]
+    pieces = translator.tokenizer.pieces(ids)
+    searched = []
+
+    def first_this(texts, numbers, options, on_done):
+        searched.append(options)
+        if len(searched) > 1:
+            return translate(texts, numbers, options, on_done)
+        on_done(list(numbers))
+        return [Translation(text, -1.0, -1.0, pieces, []) for _ in texts]
+
+    translator.engine.translate = first_this
+    return searched
+
+
+@pytest.mark.parametrize(
+    ("source", "found", "expected"),
+    [
+        ("the fox 7 dog 128", "78 Hund 128", ["7", "128"]),
+        ("the fox 11 dog 1969", "119 Hund 1969", ["11", "1969"]),
+        ("fox 7 {a}", "Fuchs 77 {a}", ["7"]),
+    ],
+)
+def test_a_number_that_became_another_is_forced_and_no_other_digits_come(translator, source, found, expected):
+    searched = faked(translator, found)
+    (one,) = translator.translate([source])
+    assert sorted(re.findall("[0-9]+", one.text)) == sorted(expected)
+    assert one.forced == (expected[0],) and one.missing == ()
+    assert len(searched) >= 2
+
+
+def test_a_small_number_may_be_written_out(translator):
+    searched = faked(translator, "Fuchs sieben 128")
+    (one,) = translator.translate(["fox 7 dog 128"])
+    assert (one.text, one.forced, len(searched)) == ("Fuchs sieben 128", (), 1)
+
+
+@pytest.mark.parametrize("found", ["Fuchs \ufffd Hund", "Fuchs\u200b Hund", "\u00adFuchs", "Fuchs \ufeff"])
+@pytest.mark.parametrize("settings", [{"beam": 1}, {"beam": 4}, {"beam": 4, "n_best": 2}], ids=str)
+def test_broken_and_invisible_characters_are_searched_away(tokenizer, found, settings):
+    for seed in range(3):
+        translator = untrained(tokenizer, seed)
+        searched = faked(translator, found)
+        (one,) = translator.translate(["the fox {a} こ"], **settings)
+        for it in one.alternatives or (one,):
+            assert not set(it.text) & set("\ufffd\u200b\u00ad\ufeff")
+            assert "{a}" in it.text
+        assert len(searched) >= 2
+
+
+def test_characters_of_the_source_are_no_reason_to_search_again(translator):
+    searched = faked(translator, "Fuchs\u200b Hund")
+    (one,) = translator.translate(["the\u200b fox"])
+    assert (one.text, len(searched)) == ("Fuchs\u200b Hund", 1)
+    translator.translate(["the fox"], copy=False)
 
 
 def test_a_symbol_at_the_beginning_is_the_tag_of_a_language():

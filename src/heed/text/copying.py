@@ -20,7 +20,7 @@ All but dates, times and numbers must come through unchanged; a name may have an
 date may change places, and `3:30 pm` may become `15:30`. Of a number, the digits and where they are divided count, so
 that `1,000.50` may become `1.000,50` or `1000,50`. Numbers that a translation may rightly write in another way do not
 count: decades (the 1990s), and whole ones up to 12 (two) unless a sign (`5%`, `$5`, `2 + 2`) or another number (`1, 2,
-3`) is next to them.
+3`) is next to them, or the translation has digits that nothing in the source accounts for.
 
 Other names do not count. A capital letter does not tell a name that stays (Obama) from one that changes (Germany, Bach
 in German, brook in English), and copying the latter would be an error.

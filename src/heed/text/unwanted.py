@@ -30,4 +30,6 @@ def tokens_of_unwanted(tokenizer: Tokenizer, given: Sequence[int] = ()) -> froze
 def tokens_of_digits(tokenizer: Tokenizer) -> frozenset[int]:
     """Return the tokens that write a digit."""
     pieces = enumerate(tokenizer.pieces(range(len(tokenizer))))
-    return frozenset(token for token, piece in pieces if re.search("[0-9]", piece)) - tokenizer.byte_ids
+    found = {token for token, piece in pieces if re.search("[0-9]", piece)} - tokenizer.byte_ids  # named by their bytes
+    bytes_of_digits = tokenizer.ids([f"<0x{byte:02X}>" for byte in b"0123456789"])
+    return frozenset(found | tokenizer.byte_ids.intersection(bytes_of_digits))
