@@ -7,7 +7,8 @@ Its third column has rules for the translation: `keep:X` (X is in it), `digits:N
 between them), `ends:?`, `same` (it may be the same as the input), `blank`. Its fourth column has translations that are
 right; another one may be right too, so those are counted, not required.
 
-Rules for every translation: it is not empty, not the input unchanged, has no loop, and no crude word.
+Rules for every translation: it is not empty, not the input unchanged, has no loop, no crude word, no broken or
+invisible character and no number that the input lacks, and its closing tags come after their opening ones.
 """
 
 import argparse
@@ -25,6 +26,9 @@ INPUTS = Path(__file__).with_name("first_words.tsv")
 _LOOP = re.compile(
     r"(?<!\S)(\S+(?: \S+){0,4}?)(?: \1){3,}(?!\S)", re.IGNORECASE
 )  # up to five words, four times in a row
+_INVISIBLE = "\ufffd\u200b\u200c\u200d\u2060\ufeff\u00ad"
+_BETWEEN_DIGITS = re.compile(r"(?<=\d)(?:[.,'’\u202f](?=\d)| (?=\d{3}(?!\d)))")
+_TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)[^<>]*?(/?)>")
 _END = re.compile(r"[\s.!?…]+$")
 # Beginnings of words that no harmless input should lead to. Letters before them make another word: Marsch, Rufmord.
 _CRUDE = re.compile(
@@ -84,9 +88,45 @@ def faults_of(case: Case, translation: str) -> list[str]:
         faults.append(f"repeats {loop[1]}")
     if len(translation.split()) > 3 * len(case.text.split()) + 10:
         faults.append("far too long")
+    if odd := sorted({f"U+{ord(one):04X}" for one in translation if one in _INVISIBLE and one not in case.text}):
+        faults.append(f"invisible: {' '.join(odd)}")
+    if invented := _invented(case.text, translation):
+        faults.append(f"invented {' '.join(invented)}")
+    if _is_out_of_order(translation) and not _is_out_of_order(case.text):
+        faults.append("tags out of order")
     if crude := _CRUDE.search(translation):
         faults.append(f"crude: {crude[0]}")
     return faults
+
+
+def _invented(text: str, translation: str) -> list[str]:
+    """Return the numbers of a translation that its source lacks, whatever marks divide them."""
+    given = _numbers(text)
+    if re.search(r"\d\s?[AaPp]\.?\s?[Mm]\b", text):  # on 24 hours
+        given |= {(int(one) + 12) % 24 for one in re.findall(r"\d+", text)} | {0}
+    if re.search(r"\d[/-]\d", text):  # a date, perhaps with points
+        given |= {int(one) for one in re.findall(r"\d+", text)}
+        dates = re.findall(r"\d+\.\d+\.\d+", translation)
+        given |= {n for date in dates if _parts(date) <= _parts(text) for n in _numbers(date)}
+    return sorted(str(one) for one in _numbers(translation) - given)
+
+
+def _numbers(text: str) -> set[int]:
+    return _parts(_BETWEEN_DIGITS.sub("", text))
+
+
+def _parts(text: str) -> set[int]:
+    return {int(one) for one in re.findall(r"\d+", text)}
+
+
+def _is_out_of_order(text: str) -> bool:
+    """Return whether a closing tag comes before its opening one."""
+    is_open: Counter[str] = Counter()
+    for closes, name, is_empty in _TAG.findall(text):
+        is_open[name] += 0 if is_empty else -1 if closes else 1
+        if is_open[name] < 0:
+            return True
+    return False
 
 
 def _plain(text: str) -> str:

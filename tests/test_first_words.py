@@ -18,7 +18,7 @@ from heed.translator import Translator
 from tests.conftest import small_config, torch_translator
 
 # Faults that the model in the box must not have. The rest depends on what a model has learnt, and is only reported.
-NEVER = re.compile("should be blank|empty|lost|repeats|far too long|crude")
+NEVER = re.compile("should be blank|empty|lost|repeats|far too long|crude|invisible|tags")
 
 
 def load_program() -> ModuleType:
@@ -47,7 +47,7 @@ def ignorant(tokenizer: Tokenizer) -> Translator:
 def test_there_are_inputs_of_every_kind() -> None:
     assert len(CASES) >= 150 and len({case.text for case in CASES}) == len(CASES)
     kinds = {"greeting", "word", "question", "capitals", "number", "date", "unit", "name", "address", "two sentences"}
-    kinds |= {"emoji", "typo", "placeholder", "tag", "odd", "long", "sentence", "no final stop"}
+    kinds |= {"emoji", "typo", "placeholder", "button", "sign", "tag", "odd", "long", "sentence", "no final stop"}
     assert {case.kind for case in CASES} == kinds
     known = {"keep", "digits", "ends", "same", "blank"}
     assert {rule.partition(":")[0] for case in CASES for rule in case.rules} == known
@@ -67,6 +67,8 @@ def test_any_model_answers_each_line_and_copies_what_must_be_copied(ignorant: Tr
     for case, one in zip(CASES, found, strict=True):
         assert case.text.strip() or one.text == ""
         assert "\n" not in one.text
+        faults = first_words.faults_of(case, one.text)
+        assert not [fault for fault in faults if fault.startswith(("invisible", "tags"))], (case.text, one.text)
         if case.kind in ("address", "placeholder", "tag", "number", "emoji"):
             lost = [fault for fault in first_words.faults_of(case, one.text) if fault.startswith("lost")]
             assert lost == [], (case.text, one.text)
@@ -84,11 +86,17 @@ def test_any_model_answers_each_line_and_copies_what_must_be_copied(ignorant: Tr
         ("He sleeps.", [], "Er schläft , er schläft , er schläft , er schläft ,", "repeats"),
         ("He sleeps.", [], "Er " + " ".join(map(str, range(30))), "far too long"),
         ("He is here.", [], "Scheiße.", "crude: Schei"),
+        ("He is here.", [], "Er ist\u200b hier.", "invisible: U+200B"),
+        ("He is here.", [], "Er ist \ufffd hier.", "invisible: U+FFFD"),
+        ("Chapter 7, page 128", [], "Zeug 78, Seite 128", "invented 78"),
+        ("Apollo 11 landed in 1969.", [], "Apollo 119 landete 1969.", "invented 119"),
+        ("at 9 a.m.", [], "um 22 Uhr", "invented 22"),
+        ("<b>Bold</b>", [], "</b>Fett<b>", "tags out of order"),
         ("He is here.", [], "Der Fick-Dich-Mann", "crude: Fick"),
     ],
 )
 def test_a_fault_is_found(text: str, rules: list[str], translation: str, fault: str) -> None:
-    (found,) = first_words.faults_of(first_words.Case("x", text, tuple(rules), ()), translation)
+    found, *_ = first_words.faults_of(first_words.Case("x", text, tuple(rules), ()), translation)
     assert found.startswith(fault)
 
 
@@ -98,6 +106,11 @@ def test_a_fault_is_found(text: str, rules: list[str], translation: str, fault: 
         ("OK", ["same"], "OK"),
         ("1,250", ["digits:1250"], "1.250 Leute"),
         ("1,250", ["digits:1250"], "1 250"),
+        ("at 3:30 pm", [], "um 15:30 Uhr"),
+        ("12/25/2024", [], "am 25.12.2024"),
+        ("1,000.50", [], "es kostet 1.000,50"),
+        ("<b>Bold</b><br/>", [], "<br/><b>Fett</b>"),
+        ("a\u200bb", [], "x\u200by"),
         ("yes yes yes yes yes", [], "ja ja ja ja ja"),
         ("He marches.", [], "Er marschiert im Marsch."),
         ("The sixth essex", [], "Der sechste Essex"),

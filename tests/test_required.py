@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import heed
+from heed import retranslate
 from heed.config import DecodeConfig
 from heed.decode.beam import beam_search
 from heed.engines import searching
@@ -20,6 +21,7 @@ from heed.options import Sampling, SearchOptions
 from heed.text import placement
 from heed.text.glossary import Entry
 from heed.text.tokenizer import Tokenizer
+from heed.translation import Translation
 from tests.conftest import small_config, torch_translator
 
 SPANS = [
@@ -87,6 +89,12 @@ def translator(tokenizer):
     return untrained(tokenizer)
 
 
+@pytest.fixture
+def odd_characters_stay(monkeypatch):
+    """Untrained weights often write broken characters, and searching them away is not what these tests are about."""
+    monkeypatch.setattr(retranslate, "unwanted_in", lambda translation, given: False)
+
+
 def stands_alone(span, text):
     """Return how often a span stands between spaces, apart from marks that close a sentence."""
     return len(re.findall(rf"(?<!\S){re.escape(span)}(?=[.,;:!?)\]\"'”’“‘»«›‹…]*(?:\s|$))", text))
@@ -111,7 +119,7 @@ def test_what_must_be_copied_is_copied_whatever_the_weights(tokenizer, seed, set
             assert it.missing == ()
 
 
-def test_a_number_is_written_in_the_way_that_the_model_prefers(tokenizer, monkeypatch):
+def test_a_number_is_written_in_the_way_that_the_model_prefers(tokenizer, monkeypatch, odd_characters_stay):
     """Whether 1,000.5 or 1.000,5 is right depends on the language, which the model knows."""
     monkeypatch.setattr(placement, "MIN_ATTENTION", 2.0)  # no word is replaced
     chosen = set()
@@ -119,7 +127,7 @@ def test_a_number_is_written_in_the_way_that_the_model_prefers(tokenizer, monkey
         translator = untrained(tokenizer, seed)
         for number, exchanged in [("1,000.5", "1.000,5"), ("3.14", "3,14"), ("1,000", "1.000")]:
             (one,) = translator.translate([f"the {number} fox"])
-            options = SearchOptions(beam=4, alpha=0.6, required=[[number], [exchanged]])
+            options = SearchOptions(beam=4, alpha=0.6, required=[[[number]], [[exchanged]]])
             ways = translator.engine.translate([f"the {number} fox"] * 2, [0, 0], options, lambda _: None)
             assert one.text == max(ways, key=lambda way: way.score).text
             assert (one.forced, one.missing) == ((number,), ())
@@ -137,8 +145,8 @@ def test_several_spans_come_as_often_as_in_the_source(translator):
         assert set(one.forced) == set(spans)
 
 
-def test_a_translation_that_lost_nothing_is_not_made_again(translator):
-    texts = ["the quick brown fox", "2 dogs", "über den braunen Fuchs", ""]
+def test_a_translation_that_lost_nothing_is_not_made_again(translator, odd_characters_stay):
+    texts = ["the quick brown fox", "two dogs", "über den braunen Fuchs", ""]
     assert translator.translate(texts, copy=True) == translator.translate(texts, copy=False)
 
 
@@ -164,6 +172,95 @@ def test_a_long_text_is_copied_part_by_part(translator):
     assert one.cuts
     assert set(one.forced) == {f"{{p{i}}}" for i in range(12)}
     assert all(stands_alone(f"{{p{i}}}", one.text) for i in range(12))
+
+
+def test_a_long_address_is_not_cut_and_one_longer_than_the_limit_is_not_translated(translator):
+    short, long = "http://example.org/abc/def", "http://example.org/" + "q7" * 80
+    assert translator.fits(short) and not translator.fits(long)
+    text = f"der faule Hund springt {short} " * 6 + f"dog {long}, fox"
+    for one in translator.translate([text], n_best=2)[0].alternatives:
+        assert stands_alone(short, one.text) == 6 and stands_alone(long, one.text) == 1
+        assert one.missing == ()
+    (alone,) = translator.translate([long])
+    assert (alone.text, alone.score, alone.missing, alone.finished) == (long, 0.0, (), True)
+    (cut,) = translator.translate([long], copy=False)
+    assert cut.cuts
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("%s: %d%%", ["%s", "%d%%"]),
+        ("<b>Bold</b> and <i>italic</i>", ["<b>", "</b>", "<i>", "</i>"]),
+        ('<x id="1"/>here<x id="2"/>', ['<x id="1"/>', '<x id="2"/>']),
+        ("from 1914 to 1918 and 2020", ["1914", "1918", "2020"]),
+    ],
+)
+@pytest.mark.parametrize("beam", [1, 4])
+def test_what_is_forced_comes_in_the_order_of_the_source(translator, text, expected, beam):
+    (one,) = translator.translate([text], beam=beam)
+    at = [one.text.index(span) for span in expected]
+    assert at == sorted(at)
+    assert one.missing == ()
+
+
+def faked(translator, text):
+    """Let the first search of all find this text; the next ones search."""
+    translate, ids = translator.engine.translate, translator.tokenizer.encode_ids([text])[0]
+    pieces = translator.tokenizer.pieces(ids)
+    searched = []
+
+    def first_this(texts, numbers, options, on_done):
+        searched.append(options)
+        if len(searched) > 1:
+            return translate(texts, numbers, options, on_done)
+        on_done(list(numbers))
+        return [Translation(text, -1.0, -1.0, pieces, []) for _ in texts]
+
+    translator.engine.translate = first_this
+    return searched
+
+
+@pytest.mark.parametrize(
+    ("source", "found", "expected"),
+    [
+        ("the fox 7 dog 128", "78 Hund 128", ["7", "128"]),
+        ("the fox 11 dog 1969", "119 Hund 1969", ["11", "1969"]),
+        ("fox 7 {a}", "Fuchs 77 {a}", ["7"]),
+    ],
+)
+def test_a_number_that_became_another_is_forced_and_no_other_digits_come(translator, source, found, expected):
+    searched = faked(translator, found)
+    (one,) = translator.translate([source])
+    assert sorted(re.findall("[0-9]+", one.text)) == sorted(expected)
+    assert one.forced == (expected[0],) and one.missing == ()
+    assert len(searched) >= 2
+
+
+def test_a_small_number_may_be_written_out(translator):
+    searched = faked(translator, "Fuchs sieben 128")
+    (one,) = translator.translate(["fox 7 dog 128"])
+    assert (one.text, one.forced, len(searched)) == ("Fuchs sieben 128", (), 1)
+
+
+@pytest.mark.parametrize("found", ["Fuchs \ufffd Hund", "Fuchs\u200b Hund", "\u00adFuchs", "Fuchs \ufeff"])
+@pytest.mark.parametrize("settings", [{"beam": 1}, {"beam": 4}, {"beam": 4, "n_best": 2}], ids=str)
+def test_broken_and_invisible_characters_are_searched_away(tokenizer, found, settings):
+    for seed in range(3):
+        translator = untrained(tokenizer, seed)
+        searched = faked(translator, found)
+        (one,) = translator.translate(["the fox {a} こ"], **settings)
+        for it in one.alternatives or (one,):
+            assert not set(it.text) & set("\ufffd\u200b\u00ad\ufeff")
+            assert "{a}" in it.text
+        assert len(searched) >= 2
+
+
+def test_characters_of_the_source_are_no_reason_to_search_again(translator):
+    searched = faked(translator, "Fuchs\u200b Hund")
+    (one,) = translator.translate(["the\u200b fox"])
+    assert (one.text, len(searched)) == ("Fuchs\u200b Hund", 1)
+    translator.translate(["the fox"], copy=False)
 
 
 def test_a_symbol_at_the_beginning_is_the_tag_of_a_language():
@@ -205,7 +302,7 @@ def aligned(translator):
 
 
 @pytest.mark.parametrize("beam", [1, 4])
-def test_what_was_lost_replaces_the_word_that_was_written_from_its_source(tokenizer, beam):
+def test_what_was_lost_replaces_the_word_that_was_written_from_its_source(tokenizer, beam, odd_characters_stay):
     n_compared = 0
     for seed in range(12):
         translator = aligned(untrained(tokenizer, seed))
@@ -277,7 +374,7 @@ def test_all_of_the_n_best_have_the_term_even_if_the_best_has_it_anyway(tokenize
     assert n_compared
 
 
-def test_the_second_pass_has_what_is_left_of_the_time(translator):
+def test_the_second_pass_has_what_is_left_of_the_time(translator, odd_characters_stay):
     engine, asked = translator.engine, []
     translate = engine.translate
     engine.translate = lambda texts, numbers, options, on_done: (
@@ -304,7 +401,7 @@ def test_ensembles_threads_pickles_and_attention(tokenizer):
     assert len(one.trace.steps) >= len(one.pieces)
 
 
-def test_scores_are_those_of_the_translation(tokenizer):
+def test_scores_are_those_of_the_translation(tokenizer, odd_characters_stay):
     """Forcing changes what is found, not how it is scored: compare with forced decoding of the same pieces."""
     n_compared = 0
     for seed in range(8):

@@ -1,6 +1,6 @@
 """Options of a search, for the command, Python and every engine. This module never imports torch."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +49,10 @@ class SearchOptions:
     glossary: Any = None  # a heed.text.glossary.Glossary: terms that the translations must contain
     copy: bool | None = None  # copy addresses, tags and so on; None: the run's `decode.copy`, where search can do it
     sentences: bool | None = None  # translate each sentence of a text by itself; None: `decode.sentences`, if it can be
-    required: Sequence[Sequence[str]] | None = None  # set by `Translator`: what each translation must contain
+    # Set by `Translator`: texts that each translation must contain, those of a list in this order; and tokens that it
+    # may have only as parts of them.
+    required: Sequence[Sequence[Sequence[str]]] | None = None
+    barred: Sequence[Collection[int]] | None = None
     confidence: bool = False  # also return the chance that each translation, and each word, is good
     attention: bool = False  # also return the attention weights of every head
     trace: bool = False  # also return the candidates of each step

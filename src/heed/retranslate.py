@@ -1,8 +1,10 @@
-"""Translate again where a translation lacks what it must contain: terms of a glossary, text to copy."""
+"""Translate again where a translation lacks what it must contain (terms of a glossary, text to copy), or has what it
+must not: broken and invisible characters, and other digits in place of a number.
+"""
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from heed.engines import Engine
 from heed.engines.searching import SearchEngine
@@ -11,6 +13,7 @@ from heed.options import SearchOptions
 from heed.text.placement import replaced
 from heed.text.required import Required, required_of
 from heed.text.tokenizer import Tokenizer
+from heed.text.unwanted import tokens_of_digits, tokens_of_unwanted, unwanted_in
 from heed.translation import Translation
 
 
@@ -22,37 +25,85 @@ def with_required(
     options: SearchOptions,
     deadline: float | None,
 ) -> list[Translation]:
-    """Return the translations of these texts, made again where they lack what they must contain."""
-    copy = options.copy
-    if copy is None:
-        copy = engine.decode.copy and engine.supports(replace(options, copy=True)) is None
-    if options.glossary is None and not copy:
+    """Return the translations of these texts, made again where they lack what they must contain.
+
+    Texts are copied only if `options.copy` is true.
+    """
+    if options.glossary is None and not options.copy:
         return found
-    is_symbol = engine.tokenizer.is_symbol
-    required = {
-        i: one for i, text in enumerate(texts) if (one := required_of(text, options.glossary, copy, is_symbol)).texts
-    }
-    lacking = {
-        i: missing
-        for i, one in required.items()
-        if (missing := [text for it in found[i].alternatives or (found[i],) for text in one.missing(it.text)])
-    }
-    results = dict(enumerate(found))
-    placed = _placed(engine, {i: (texts[i], found[i], required[i]) for i in lacking}, numbers, options, deadline)
-    again = [(i, phrases) for i in lacking if i not in placed for phrases in _writable(engine.tokenizer, required[i])]
-    if again:
-        more = replace(options, required=[phrases for _, phrases in again], seconds=_left(deadline))
-        retried = engine.translate([texts[i] for i, _ in again], [numbers[i] for i, _ in again], more, lambda _: None)
-        results.update(_best_of_each([i for i, _ in again], retried))
+    results, demands = dict(enumerate(found)), {}
+    for i, text in enumerate(texts):
+        required = required_of(text, options.glossary, bool(options.copy), engine.tokenizer.is_symbol)
+        demands[i] = _Demand(text, required, bool(options.copy))
+    todo = {i: one for i, one in demands.items() if one.look_at(engine.tokenizer, results[i])}
+    placed = _placed(engine, {i: (results[i], one) for i, one in todo.items()}, numbers, options, deadline)
     results.update(placed)
-    for i, one in required.items():
-        results[i] = _reported(results[i], one, lacking.get(i, []))
-    return list(results.values())
+    todo = {i: one for i, one in todo.items() if i not in placed}
+    while todo:
+        again = [(i, way) for i, one in todo.items() for way in one.writable(engine.tokenizer)]
+        more = replace(
+            options,
+            required=[way for _, way in again],
+            barred=[demands[i].barred for i, _ in again],
+            seconds=_left(deadline),
+        )
+        made = engine.translate([texts[i] for i, _ in again], [numbers[i] for i, _ in again], more, lambda _: None)
+        results.update(_best_of_each([i for i, _ in again], made))
+        # Another search helps only if it has to meet more than this one.
+        todo = {i: one for i, one in todo.items() if one.look_at(engine.tokenizer, results[i])}
+    return [_reported(results[i], one.required, one.lacked) for i, one in demands.items()]
+
+
+@dataclass
+class _Demand:
+    """What the translation of a text must and must not have, and what its translations have lacked so far."""
+
+    text: str
+    required: Required
+    copy: bool
+    barred: frozenset[int] = frozenset()  # tokens that it may only have in what is required
+    lacked: list[str] = field(default_factory=list)
+
+    def look_at(self, tokenizer: Tokenizer, translation: Translation) -> bool:
+        """Demand what this translation lacks; return whether that is something new."""
+        before = bool(self.lacked), self.required, self.barred
+        several = [one.text for one in translation.alternatives or (translation,)]
+        missing = [text for one in several for text in self.required.missing(one)]
+        self.lacked += [text for text in dict.fromkeys(missing) if text not in self.lacked]
+        if any(span.kind == "small" and span.text in missing for span in self.required.spans):
+            if not any(span.kind == "decade" for span in self.required.spans):
+                self.barred |= tokens_of_digits(tokenizer)
+            self.required = self.required.strict
+        if self.is_unwanted(several):
+            given = () if self.barred & tokenizer.byte_ids else tokenizer.encode_ids([self.text])[0]
+            self.barred |= tokens_of_unwanted(tokenizer, given)  # those of the source only if that did not suffice
+        return before != (bool(self.lacked), self.required, self.barred)
+
+    def is_unwanted(self, translations: Sequence[str]) -> bool:
+        """Return whether one of these texts has broken or invisible characters that nothing gives a reason for."""
+        given = "".join((self.text, *self.required.texts))
+        return self.copy and any(unwanted_in(one, given) for one in translations)
+
+    def writable(self, tokenizer: Tokenizer) -> list[list[list[str]]]:
+        """Return the ways to write what is required, in chains, without texts that the vocabulary cannot write.
+
+        Raises:
+            DecodeError: it cannot write a target term.
+        """
+        for entry in self.required.entries:
+            if not tokenizer.can_write(entry.target):
+                raise DecodeError(
+                    f'the vocabulary cannot write "{entry.target}", the glossary\'s term for "{entry.source}"; '
+                    "choose another term"
+                )
+        chains = map(self.required.chains, self.required.ways)
+        ways = [[[one for one in chain if tokenizer.can_write(one)] for chain in several] for several in chains]
+        return [way for way in ways if any(way)] or ([[]] if self.barred else [])
 
 
 def _placed(
     engine: Engine,
-    lacking: Mapping[int, tuple[str, Translation, Required]],
+    lacking: Mapping[int, tuple[Translation, _Demand]],
     numbers: Sequence[int],
     options: SearchOptions,
     deadline: float | None,
@@ -65,7 +116,10 @@ def _placed(
         return {}
     assert isinstance(engine, SearchEngine)  # no other supports attention
     drafts: list[tuple[int, str]] = []
-    for i, (text, translation, required) in lacking.items():
+    for i, (translation, demand) in lacking.items():
+        text, required = demand.text, demand.required
+        if demand.is_unwanted([translation.text]):
+            continue
         source = engine.tokenizer.encode(text)
         ids = engine.tokenizer.ids(translation.pieces)
         attention_TS = engine.attention(source.ids, ids).cross.mean((0, 1))
@@ -77,31 +131,19 @@ def _placed(
                 if given in missing
             ]
             draft = replaced(translation.text, translation.pieces, attention_TS, terms)
-            if draft is not None and not required.missing(draft) and engine.tokenizer.can_write(draft):
+            if draft is None or required.missing(draft) or not engine.tokenizer.can_write(draft):
+                continue
+            if required.has_order_of_source(draft, way, missing):
                 drafts.append((i, draft))
     if not drafts:
         return {}
     whole = [draft for _, draft in drafts]
     forced = replace(options, prefixes=whole, whole=True, glossary=None, copy=False, seconds=_left(deadline))
-    made = engine.translate([lacking[i][0] for i, _ in drafts], [numbers[i] for i, _ in drafts], forced, lambda _: None)
+    made = engine.translate(
+        [lacking[i][1].text for i, _ in drafts], [numbers[i] for i, _ in drafts], forced, lambda _: None
+    )
     kept = [(i, one) for (i, _), one in zip(drafts, made, strict=True) if one.finished]  # within learned positions
     return _best_of_each([i for i, _ in kept], [one for _, one in kept])
-
-
-def _writable(tokenizer: Tokenizer, required: Required) -> list[list[str]]:
-    """Return the ways to write what is required, without texts that the vocabulary cannot write.
-
-    Raises:
-        DecodeError: it cannot write a target term.
-    """
-    for entry in required.entries:
-        if not tokenizer.can_write(entry.target):
-            raise DecodeError(
-                f'the vocabulary cannot write "{entry.target}", the glossary\'s term for "{entry.source}"; '
-                "choose another term"
-            )
-    ways = ([text for text in texts if tokenizer.can_write(text)] for texts in required.ways)
-    return [writable for writable in ways if writable]
 
 
 def _reported(translation: Translation, required: Required, lacked: list[str]) -> Translation:

@@ -105,6 +105,11 @@ class PairScore:
     n_tokens: int  # including the end token
 
 
+def certain(text: str) -> tuple[Word, ...]:
+    """Return the words of a text that no model wrote."""
+    return tuple(Word(word, 1.0) for word in text.split())
+
+
 def texts_of(given: Iterable[str], name: str) -> list[str]:
     """Return the texts given as argument `name`.
 
@@ -192,7 +197,7 @@ def _needs_whole_texts(options: SearchOptions) -> str | None:
 
 
 def parts_by_sentence(
-    texts: Sequence[str], tokenizer: Tokenizer, limit: int, is_hard_limit: bool = False
+    texts: Sequence[str], tokenizer: Tokenizer, limit: int, is_hard_limit: bool = False, copy: bool = False
 ) -> list[list[Part]]:
     """Cut each text into its sentences, and those as `parts_that_fit` does.
 
@@ -200,7 +205,8 @@ def parts_by_sentence(
         DecodeError: as `parts_that_fit`.
     """
     sentences = [sentences_of(normalize(text)) for text in texts]
-    cut = iter(parts_that_fit([one for of_text in sentences for one in of_text], tokenizer, limit, is_hard_limit))
+    flat = [one for of_text in sentences for one in of_text]
+    cut = iter(parts_that_fit(flat, tokenizer, limit, is_hard_limit, copy))
     parts = []
     for of_text in sentences:
         *others, last = [next(cut) for _ in of_text]
@@ -210,11 +216,12 @@ def parts_by_sentence(
 
 
 def parts_that_fit(
-    texts: Sequence[str], tokenizer: Tokenizer, limit: int, is_hard_limit: bool = False
+    texts: Sequence[str], tokenizer: Tokenizer, limit: int, is_hard_limit: bool = False, copy: bool = False
 ) -> list[list[Part]]:
     """Cut each text into parts of at most `limit` pieces; a blank text has no parts.
 
-    A single character may have more pieces than `limit`. With `is_hard_limit`, the model cannot read it.
+    With `copy`, a part may be text to copy that has more pieces than `limit`. Otherwise only a single character may;
+    with `is_hard_limit`, the model cannot read it.
 
     Raises:
         DecodeError: there is such a character, and the limit is hard.
@@ -226,11 +233,12 @@ def parts_that_fit(
     parts = []
     for text, ids in zip(texts, counted, strict=True):
         if len(text) > max_characters or len(ids) > limit:
-            parts.append(split_to_fit(text, tokenizer, limit))
+            parts.append(split_to_fit(text, tokenizer, limit, copy))
         else:
             parts.append([Part(text, "end")] if text else [])
     if is_hard_limit:
-        lone = [part.text for text_parts in parts for part in text_parts if len(part.text) == 1]
+        all_parts = [part for text_parts in parts for part in text_parts if not part.is_copied]
+        lone = [part.text for part in all_parts if len(part.text) == 1]
         for character, ids in zip(lone, tokenizer.encode_ids(lone), strict=True):
             if len(ids) > limit:
                 raise DecodeError(
@@ -277,13 +285,17 @@ def not_finite(weights: str) -> DecodeError:
 
 
 def joined(parts: list[list[Part]], translations: Iterable[Translation]) -> list[Translation]:
-    """Return one translation per text, given the translations of all parts in order."""
+    """Return one translation per text, given the translations of all parts in order, except those to copy."""
     remaining = iter(translations)
-    return [_join(text_parts, [next(remaining) for _ in text_parts]) for text_parts in parts]
+    found = [[None if part.is_copied else next(remaining) for part in text_parts] for text_parts in parts]
+    return [_join(text_parts, several) for text_parts, several in zip(parts, found, strict=True)]
 
 
-def _join(parts: list[Part], translations: list[Translation]) -> Translation:
+def _join(parts: list[Part], found: Sequence[Translation | None]) -> Translation:
     """Join the translations of a text's parts. A blank text has no parts, and its translation is blank."""
+    n_best = max((len(one.alternatives) for one in found if one is not None), default=0)
+    with_words = any(one is not None and one.confidence is not None for one in found)
+    translations = [one or _copied(part.text, n_best, with_words) for part, one in zip(parts, found, strict=True)]
     if len(translations) == 1:
         return translations[0]
     if not translations:
@@ -293,6 +305,13 @@ def _join(parts: list[Part], translations: list[Translation]) -> Translation:
     cuts = tuple(part.cut for part in parts[:-1])
     whole = _concatenate(translations, cuts)
     return replace(whole, alternatives=tuple(_concatenate(translations, cuts) for translations in ranked))
+
+
+def _copied(text: str, n_best: int, with_words: bool) -> Translation:
+    """Return a text as its own translation, which no model wrote."""
+    words = certain(text) if with_words else ()
+    one = Translation(text, 0.0, 0.0, [], [], words=words)
+    return replace(one, alternatives=(one,) * n_best)
 
 
 def _concatenate(parts: list[Translation], cuts: tuple[str, ...]) -> Translation:

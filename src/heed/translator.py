@@ -18,6 +18,7 @@ from heed.translation import (
     PairScore,
     Translation,
     are_split,
+    certain,
     check_prefixes,
     checked,
     joined,
@@ -202,15 +203,20 @@ class Translator:
         if (reason := self.engine.supports(options)) is not None:
             raise DecodeError(reason)
         calibration = self.calibration if options.confidence else None
+        if options.copy is None:
+            can_copy = self.engine.supports(replace(options, copy=True)) is None
+            options = replace(options, copy=self.decode.copy and can_copy)
         first, limit, prefixes = options.first_number, self.engine.limit, options.prefixes
         if prefixes is not None and len(prefixes) != len(texts):
             raise DecodeError(
                 f"{len(texts)} texts, but {len(prefixes)} prefixes; give one for each text, or none at all"
             )
         cut = parts_by_sentence if are_split(options, self.decode.sentences) else parts_that_fit
-        parts = cut(texts, self.tokenizer, limit, self.engine.is_hard_limit)
-        flat = [part.text for text_parts in parts for part in text_parts]
-        numbers = [first + i for i, text_parts in enumerate(parts) for _ in text_parts]
+        parts = cut(texts, self.tokenizer, limit, self.engine.is_hard_limit, bool(options.copy))
+        translated = [
+            (first + i, part.text) for i, several in enumerate(parts) for part in several if not part.is_copied
+        ]
+        numbers, flat = [number for number, _ in translated], [text for _, text in translated]
         if prefixes is not None or options.constraint is not None:
             what = "a constraint" if prefixes is None else "a prefix"
             if (long := next((i for i, p in enumerate(parts) if len(p) > 1), None)) is not None:
@@ -228,8 +234,10 @@ class Translator:
         if calibration is None:
             return joined(parts, found)
         whole = joined(parts, calibration.annotated(found))
+        unread = [one.confidence is None for one in whole]  # blank, or copied as a whole
         return [
-            one if text_parts else replace(one, confidence=1.0) for one, text_parts in zip(whole, parts, strict=True)
+            replace(one, confidence=1.0, words=certain(one.text)) if is_unread else one
+            for one, is_unread in zip(whole, unread, strict=True)
         ]
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[PairScore]:

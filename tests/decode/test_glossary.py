@@ -17,7 +17,7 @@ SEEDS = range(12)
 
 
 def required(phrases, limits, n_tokens, boundaries=None, **more):
-    constraint = RequiredPhrases(phrases, limits, END, n_tokens, boundaries)
+    constraint = RequiredPhrases([[[p] for p in several] for several in phrases], limits, END, n_tokens, boundaries)
     return Task(limits, START, END, constraint=constraint, **more)
 
 
@@ -139,7 +139,7 @@ A, B, C, STOP, SPACE, X = range(2, 8)
 
 
 def is_met(phrases, ids, limit=50):
-    constraint = RequiredPhrases([phrases], [limit], END, len(PIECES), Boundaries.of(PIECES))
+    constraint = RequiredPhrases([[[phrase] for phrase in phrases]], [limit], END, len(PIECES), Boundaries.of(PIECES))
     state = constraint.start(0)
     for token in ids:
         state = constraint.advance(state, token)
@@ -180,7 +180,7 @@ def test_a_phrase_counts_only_as_whole_words(phrases, ids, expected):
 
 
 def test_what_is_wanted_continues_a_phrase_or_begins_one():
-    constraint = RequiredPhrases([[[A, B], [C]]], [50], END, len(PIECES), Boundaries.of(PIECES))
+    constraint = RequiredPhrases([[[[A, B]], [[C]]]], [50], END, len(PIECES), Boundaries.of(PIECES))
     state = constraint.start(0)
     steps = []
     for token in (A, B, STOP, C, A):
@@ -191,7 +191,7 @@ def test_what_is_wanted_continues_a_phrase_or_begins_one():
 
 
 def test_a_term_that_is_not_continued_is_taken_back():
-    constraint = RequiredPhrases([[[A, B, C]]], [50], END, len(PIECES), Boundaries.of(PIECES))
+    constraint = RequiredPhrases([[[[A, B, C]]]], [50], END, len(PIECES), Boundaries.of(PIECES))
     state = constraint.start(0)
     for token, needed in [(A, 2), (B, 1), (X, 3), (A, 2), (A, 2), (B, 1), (C, 0)]:
         state = constraint.advance(state, token)
@@ -202,7 +202,9 @@ def test_near_the_limit_every_path_leads_to_the_phrases():
     """Follow every token that is allowed, from the start to the limit."""
     phrases = [[A, B], [C]]
     for limit in (4, 5, 6):
-        constraint = RequiredPhrases([phrases], [limit], END, len(PIECES), Boundaries.of(PIECES))
+        constraint = RequiredPhrases(
+            [[[phrase] for phrase in phrases]], [limit], END, len(PIECES), Boundaries.of(PIECES)
+        )
         paths, n_finished = [((), constraint.start(0))], 0
         for _ in range(limit):
             further = []
@@ -222,6 +224,33 @@ def test_near_the_limit_every_path_leads_to_the_phrases():
         assert n_finished
 
 
+@pytest.mark.parametrize("beam", [1, 2, 8])
+def test_the_phrases_of_a_chain_come_in_their_order(beam):
+    """Whatever the scores; another chain comes anywhere."""
+    for seed in range(20):
+        chain = Chain(vocabulary=7, seed=seed, sharpness=4.0)
+        constraint = RequiredPhrases([[[[2, 3], [4], [2]], [[5, 6]]]], [9], END, 7)
+        ((found,),) = beam_search(chain, chain.start(1), Task([9], START, END, constraint=constraint), beam)
+        assert any(
+            found.ids[i : i + 2] == [2, 3] and 4 in found.ids[i + 2 : j] and found.ids[j] == 2
+            for i, j in itertools.combinations(range(len(found.ids)), 2)
+        )
+        assert contains(found.ids, [[2, 3], [4], [2], [5, 6]])
+
+
+@pytest.mark.parametrize("beam", [1, 2, 8])
+def test_a_barred_token_comes_only_in_a_phrase(beam):
+    for seed in range(20):
+        chain = Chain(vocabulary=7, seed=seed, sharpness=4.0)
+        for phrases in ([], [[3, 4, 3]], [[4, 2], [3]]):
+            chains = [[[phrase] for phrase in phrases]]
+            constraint = RequiredPhrases(chains, [12], END, 7, barred=[[3, 4]])
+            ((found,),) = beam_search(chain, chain.start(1), Task([12], START, END, constraint=constraint), beam)
+            assert contains(found.ids, phrases)
+            for token in (3, 4):
+                assert found.ids.count(token) == sum(phrase.count(token) for phrase in phrases)
+
+
 def test_a_limit_that_is_too_low_gives_as_much_as_fits():
     chain = Chain(seed=1, vocabulary=7)
     ((found,),) = beam_search(chain, chain.start(1), required([[[2, 3, 4, 5]]], [3], 7), beam=4)
@@ -236,7 +265,7 @@ def test_it_is_a_requirement_and_other_constraints_are_not():
     assert isinstance(constraint, Requirement)
     assert not isinstance(ForcedPrefix([[]]), Requirement)
     with pytest.raises(ValueError, match="at least one token"):
-        RequiredPhrases([[[]]], [3], END, 5)
+        RequiredPhrases([[[[]]]], [3], END, 5)
 
 
 def test_the_exhaustive_check_itself():

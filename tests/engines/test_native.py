@@ -58,7 +58,7 @@ SEARCHES = {
     "sampling": SearchOptions(n_best=3, sampling=Sampling(seed=7)),
     "top k and p": SearchOptions(sampling=Sampling(temperature=0.7, top_k=9, top_p=0.9)),
     "prefixes": SearchOptions(beam=3, prefixes=["der", "", "Fuchs springt", "7", "the"]),
-    "required": SearchOptions(beam=3, required=[["Hund"], ["dog"], ["Fuchs", "7"], ["x"], ["über"]]),
+    "required": SearchOptions(beam=3, required=[[["Hund"]], [["dog"]], [["Fuchs"], ["7"]], [["x"]], [["über"]]]),
     "trace": SearchOptions(beam=3, trace=True),
 }
 

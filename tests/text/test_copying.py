@@ -23,6 +23,7 @@ from heed.text.required import required_of
             "{name} {} {0} {user.name} {x:.2f} {{x}}".split() + ["{{ y }}", "${z}"],
         ),
         ("%s, %d, %1$s %2$d %.2f %-5d %05d %(name)s %@", "%s %d %1$s %2$d %.2f %-5d %05d %(name)s %@".split()),
+        ("%s: %d%%, %%d 5%%", ["%s", "%d", "%%", "%%", "%%"]),
         ("50% discount, 100% sure, 20%ig, 5%", []),
         ('<x id="1"/> <br/> <br /> </b> a < b, 1<2 > 0, <3', ['<x id="1"/>', "<br/>", "<br />", "</b>"]),
         ("{ not one } { neither", []),
@@ -69,7 +70,8 @@ def test_machine_text_is_found(text: str, expected: list[str]) -> None:
     ],
 )
 def test_names_and_numbers_are_found_without_those_that_change(text: str, expected: list[str]) -> None:
-    assert [span.text for span in names_and_numbers(text)] == expected
+    found = [span.text for span in names_and_numbers(text) if span.kind not in ("small", "decade")]
+    assert found == expected
 
 
 @pytest.mark.parametrize(
@@ -156,6 +158,17 @@ def spans(text: str) -> list[Span]:
         ("Call +49 89 1234567", "Rufen Sie +49 89 1234567 18 Mal an", []),
         ("Call +49 89 1234567", "Rufen Sie 1234567 49 89 an", ["+49 89 1234567"]),
         ("2 men", "zwei Männer", []),
+        ("Chapter 7, page 128", "Kapitel sieben, Seite 128", []),
+        ("Chapter 7, page 128", "Zeug 78, Seite 128", ["7"]),
+        ("Apollo 11 landed in 1969.", "Apollo 119 landete 1969.", ["11"]),
+        ("3 men and 2 dogs", "3 Männer und 22 Hunde", ["2"]),
+        ("2 men at 5 pm", "zwei Männer um 17:00 Uhr", []),
+        ("2 men in the 1990s", "zwei Männer in den 90er Jahren", []),
+        ("2 men and 12/25/2024", "zwei Männer und der 25. Dezember 2024", []),
+        ("2 at http://x.y/7", "zwei, http://x.y/7", []),
+        ("<b>big</b>", "</b>groß<b>", ["</b>"]),
+        ("<b>big</b> <i>cat</i>", "<i>Katze</i> <b>groß</b>", []),
+        ("</b> big <b>", "</b> groß <b>", []),  # as in the source
         ("25 men", "http://x.y/25 Männer", ["25"]),  # the digits of an address are no number
     ],
 )
@@ -200,7 +213,7 @@ def test_a_term_inside_another_needs_its_own_place() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [part * 20_000 for part in ("<a ", "aa", "aA", "x@", "{{", "%%", "1,", "1:", "+1 ", "A-1", "&a")],
+    [part * 20_000 for part in ("+1 a", "<a ", "aa", "aA", "x@", "{{", "%%", "1,", "1:", "+1 ", "A-1", "&a")],
 )
 def test_hostile_texts_are_handled(text: str) -> None:
     """With a pattern that goes back over what it has read, these take minutes."""
@@ -211,3 +224,23 @@ def test_a_text_of_marks_alone_is_copied() -> None:
     assert [(span.kind, span.text, span.begin) for span in machine_spans(" ?! ")] == [("marks", "?!", 1)]
     assert lost(machine_spans("?"), "") and not lost(machine_spans("?"), "?")
     assert machine_spans("") == machine_spans("  ") == machine_spans("Hm?") == machine_spans("-" * 21) == []
+
+
+def test_forced_texts_come_in_the_order_of_the_source_and_together_if_they_touch() -> None:
+    required = required_of("a bike: <b>13</b> %s: %d%%", Glossary({"bike": "Rad"}), copy=True)
+    assert required.texts == ["Rad", "<b>", "13", "</b>", "%s", "%d", "%%"]
+    assert required.chains(required.texts) == [["Rad"], ["<b>13</b>", "%s", "%d%%"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "forced", "expected"),
+    [
+        ("<b> 13 15 </b>", ["13", "15"], True),
+        ("<b> 15 13 </b>", ["13", "15"], False),
+        ("<b> 15 13 </b>", ["13"], True),  # the model wrote 15
+        ("</b> 13 15 <b>", [], False),
+    ],
+)
+def test_the_order_of_what_was_put_in(text: str, forced: list[str], expected: bool) -> None:
+    required = required_of("<b> 13 and 15 </b>", None, copy=True)
+    assert required.has_order_of_source(text, required.texts, forced) is expected

@@ -21,6 +21,12 @@ TOGETHER = [
     "The price is 3.50 Euro.",
     "See www.example.org. it is good.",
     "What?!No space",
+    "He is tired. he wants to sleep.",  # only in a line that begins with a small letter
+    'he asked "why?" and left',
+    "well... i think so",
+    "apples, pears etc. are fruit, approx. ten, e.g. these",
+    'click <a title="Stop! Now. Or. else">',
+    "call 0800 or see https://x.y/a?b. it",  # the stop belongs to a word with stops
 ]
 APART = [
     ["I am tired.", "I am going to bed."],
@@ -33,6 +39,10 @@ APART = [
     ["I was there in 1990!", "7 men came."],
     ["Well…", "Yes."],
     ["Mrs. Brown came.", "Mr. Brown did not."],
+    ["i am tired.", "i want to sleep.", "good night"],
+    ["really?!", "no!", "we met mr. brown.", "Then he left"],
+    ['see <b title="A. B">x</b>.', "Yes."],
+    ["come at 5 p.m. or later.", "bye"],
 ]
 
 

@@ -168,3 +168,36 @@ def test_a_vocabulary_that_drops_characters() -> None:
 
 def test_a_character_larger_than_the_limit_is_kept(letters: Tokenizer) -> None:
     assert "".join(part.text for part in split_to_fit("a😀b", letters, 2)) == "a😀b"
+
+
+def test_what_must_be_copied_is_never_cut(letters: Tokenizer) -> None:
+    spans = ["http://ab.cd/ef", "<b c=d, e>", "{abcdefgh}", "1234567", "1,234.5", "+49 89 1234567"]
+    for n in range(30):
+        text = "ab " * n + " ".join(spans) + " cd ef gh"
+        parts = split_to_fit(text, letters, 24)
+        assert fit(parts, letters, 24)
+        assert without_spaces("".join(part.text for part in parts)) == without_spaces(text)
+        assert all(any(span in part.text for part in parts) for span in spans)
+
+
+def test_what_must_be_copied_and_is_too_long_is_a_part_by_itself(letters: Tokenizer) -> None:
+    url = "http://ab.cd/" + "ef" * 40
+    parts = split_to_fit(f"abc {url}, def.", letters, 20, copy=True)
+    assert parts == [
+        Part("abc", "anywhere"),
+        Part(f"{url},", "anywhere", is_copied=True),
+        Part("def.", "end"),
+    ]
+    assert split_to_fit(url, letters, 20, copy=True) == [Part(url, "end", is_copied=True)]
+    cut = split_to_fit(url, letters, 20)  # without copying
+    assert len(cut) > 1 and fit(cut, letters, 20)
+
+
+def test_windows_do_not_cut_what_must_be_copied(letters: Tokenizer) -> None:
+    span = "{" + "abcdefgh" * 9 + "}"
+    text = span * 60
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("heed.text.split._WINDOW_CHARACTERS", 1)
+        parts = split_to_fit(text, letters, 100)
+    assert "".join(part.text for part in parts) == text
+    assert all(part.text.count("{") == part.text.count("}") == len(part.text) / len(span) for part in parts)

@@ -106,7 +106,9 @@ class SearchEngine(ABC):
         if prefixes is not None and options.whole:
             prefixes = [[*prefix, self.tokenizer.vocabulary.end] for prefix in prefixes]
         deadline = math.inf if options.seconds is None else time.monotonic() + options.seconds
-        required = None if options.required is None else list(map(self.tokenizer.encode_ids, options.required))
+        required = None
+        if options.required is not None:
+            required = [[self.tokenizer.encode_ids(chain) for chain in chains] for chains in options.required]
         request = _Request(ids, numbers, prefixes, required, options, deadline)
         step, n_threads = self._step(), self._n_threads
         batches = self._batches(request, n_threads)
@@ -141,9 +143,10 @@ class SearchEngine(ABC):
         limits = [self.output_limit(len(s) + len(p)) for s, p in zip(sources, forced, strict=True)]
         constraint: Constraint | None = ForcedPrefix(forced) if prefixes is not None else request.constraint(rows)
         if request.required is not None:
-            phrases = [request.required[i] for i in rows]
-            limits = [self.output_limit(len(s) + sum(map(len, p))) for s, p in zip(sources, phrases, strict=True)]
-            constraint = RequiredPhrases(phrases, limits, vocabulary.end, vocabulary.size, self._boundaries)
+            limits = [self.output_limit(len(request.ids[i]) + request.n_required(i)) for i in rows]
+            barred = None if options.barred is None else [options.barred[i] for i in rows]
+            chains = [request.required[i] for i in rows]
+            constraint = RequiredPhrases(chains, limits, vocabulary.end, vocabulary.size, self._boundaries, barred)
         task = Task(
             limits=limits,
             start=vocabulary.start,
@@ -225,7 +228,7 @@ class _Request:
     ids: list[list[int]]
     numbers: Sequence[int]
     prefixes: list[list[int]] | None
-    required: list[list[list[int]]] | None  # the phrases that each translation must contain
+    required: list[list[list[list[int]]]] | None  # the chains of phrases that each translation must contain
     options: SearchOptions
     deadline: float  # of time.monotonic()
 
@@ -235,10 +238,15 @@ class _Request:
             return self.options.n_best
         if self.required is None:
             return self.options.beam
-        wide = self.options.beam + sum(map(len, self.required[i]))
+        wide = self.options.beam + self.n_required(i)
         return max(
             self.options.beam, next((width for width in _REQUIRED_WIDTHS if width >= wide), _REQUIRED_WIDTHS[-1])
         )
+
+    def n_required(self, i: int) -> int:
+        """Return how many tokens the phrases of a text have."""
+        assert self.required is not None
+        return sum(len(phrase) for chain in self.required[i] for phrase in chain)
 
     def constraint(self, rows: list[int]) -> "_Renumbered | None":
         """Return the constraint for a batch of these texts."""

@@ -7,7 +7,7 @@ What counts:
 | tag | `<b>`, `</b>`, `<x id="1"/>`, `&nbsp;` |
 | url | `https://example.org/a?b=1`, `www.example.org`; without the marks that end a sentence |
 | mail | `jane.doe@example.org`, `@jane` |
-| placeholder | `{}`, `{0}`, `{name}`, `{{x}}`, `${x}`, `%{x}`, `%s`, `%d`, `%1$s`, `%.2f`, `%(name)s` |
+| placeholder | `{}`, `{0}`, `{name}`, `{{x}}`, `${x}`, `%{x}`, `%s`, `%d`, `%1$s`, `%.2f`, `%(name)s`, `%%` |
 | phone | `+49 89 1234567` |
 | name | words with a capital letter or a digit after a letter: `iPhone`, `GPT-4`, `mp3` |
 | emoji | `😂`, `❤️`, `👋🏽`; several in a row, up to ten characters, count as one |
@@ -20,7 +20,7 @@ All but dates, times and numbers must come through unchanged; a name may have an
 date may change places, and `3:30 pm` may become `15:30`. Of a number, the digits and where they are divided count, so
 that `1,000.50` may become `1.000,50` or `1000,50`. Numbers that a translation may rightly write in another way do not
 count: decades (the 1990s), and whole ones up to 12 (two) unless a sign (`5%`, `$5`, `2 + 2`) or another number (`1, 2,
-3`) is next to them.
+3`) is next to them, or the translation has digits that nothing in the source accounts for.
 
 Other names do not count. A capital letter does not tell a name that stays (Obama) from one that changes (Germany, Bach
 in German, brook in English), and copying the latter would be an error.
@@ -42,6 +42,7 @@ _SPAN = re.compile(
   | (?P<placeholder>
         \{\{ [^{}]{1,100} \}\}
       | [$%\#]? \{ [^{}\s]{0,100} \}
+      | %%
       | % \( \w{1,100} \) [#0+-]*\d*(?:\.\d+)? [sdifgeExXcour] (?!\w)
       | % (?:\d+\$)? [#0+-]*\d*(?:\.\d+)? [sdifgeExXcou@] (?!\w)
     )
@@ -90,13 +91,15 @@ _DIGITS = re.compile(r"[0-9]+")
 _SENTENCE_MARKS = ".,;:!?'’”»*_…"
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
 _MAX_WRITTEN_OUT = 12
+MACHINE = frozenset(("tag", "url", "mail", "placeholder"))  # kinds whose order has a meaning
 
 
 @dataclass(frozen=True)
 class Span:
     """A part of a text to copy."""
 
-    kind: str  # "tag", "url", "mail", "placeholder", "phone", "name", "emoji", "marks", "date", "time" or "number"
+    kind: str  # "tag", "url", "mail", "placeholder", "phone", "name", "emoji", "marks", "date", "time", "number",
+    # "small" or "decade", which are numbers that may be written out
     text: str
     begin: int
 
@@ -120,22 +123,27 @@ def machine_spans(text: str) -> list[Span]:
 
 
 def names_and_numbers(text: str) -> list[Span]:
-    """Return the names that stay as they are, and the numbers that a translation does not write in another way."""
+    """Return the names that stay as they are, and the numbers, in order."""
     names = [Span("name", match[0], match.start()) for match in _NAME.finditer(text)]
     rest = blanked(text, ((span.begin, span.end) for span in names))
     found = []
     for match in _NUMBER.finditer(rest):
-        kind = next(kind for kind in ("date", "time", "number") if match[kind] is not None)
-        if kind != "number" or not _may_change(match):
-            found.append(Span(kind, match[kind], match.start()))
+        kind = next(kind for kind in ("date", "time", "decade", "number") if match[kind] is not None)
+        kind = "small" if kind == "number" and _is_small(match) else kind
+        found.append(Span(kind, match["number" if kind in ("small", "decade") else kind], match.start()))
     return sorted([*names, *found], key=lambda span: span.begin)
 
 
-def _may_change(number: re.Match[str]) -> bool:
-    """Return whether a translation may write a number in another way: a decade, or a small number among words."""
+def copied_spans(text: str) -> list[Span]:
+    """Return all that a translation must copy, in order."""
+    machine = machine_spans(text)
+    rest = blanked(text, ((span.begin, span.end) for span in machine))
+    return sorted([*machine, *names_and_numbers(rest)], key=lambda span: span.begin)
+
+
+def _is_small(number: re.Match[str]) -> bool:
+    """Return whether a translation may write a number out: a small one among words."""
     given, text = number["number"], number.string
-    if number["decade"] is not None:
-        return True
     if not (given.isdecimal() and len(given) <= 2 and int(given) <= _MAX_WRITTEN_OUT):
         return False
     before, after = text[max(0, number.start() - 3) : number.start()], text[number.end() : number.end() + 3]
@@ -152,67 +160,104 @@ def in_the_other_way(span: Span) -> str:
 
 
 def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Return a text with a line feed, which no text has, instead of each character of these spans."""
-    for begin, end in spans:
-        text = text[:begin] + "\n" * (end - begin) + text[end:]
-    return text
+    """Return a text with a line feed, which no text has, instead of each character of these spans, none overlapping."""
+    kept, at = [], 0
+    for begin, end in sorted(spans):
+        kept += [text[at:begin], "\n" * (end - begin)]
+        at = end
+    return "".join([*kept, text[at:]])
 
 
 def lost(spans: Sequence[Span], translation: str) -> list[Span]:
-    """Return the spans of a source text that its translation lacks, or has less often."""
+    """Return the spans of a source text that its translation lacks, or has less often.
+
+    A small number may be written out. But if the translation has digits that the source does not account for, these
+    may be what has become of it: then small numbers are lost like others.
+    """
     if not spans:
         return []
     machine = [span for span in machine_spans(translation) if span.kind != "phone"]
     copied = Counter(span.text for span in machine)
+    early = Counter(unopened(machine)) - Counter(unopened(spans))  # a closing tag before its opening one is no copy
     rest = blanked(translation, ((span.begin, span.end) for span in machine))
-    found = []
+    found, numbers = [], []
     for span in spans:
         if span.kind in ("name", "phone"):  # what follows may look like a part of it
-            same = re.search(rf"(?<![^\W_]){re.escape(span.text)}(?![0-9])", rest)
-            if same is None:
-                found.append(span)
-            else:
-                rest = blanked(rest, [same.span()])
-        elif span.kind not in ("date", "time", "number"):
-            copied[span.text] -= 1
-            if copied[span.text] < 0:
-                found.append(span)
-    # What is left of the digits is numbers.
-    runs = [_DIGITS.findall(match[0]) for match in _NEIGHBOURS.finditer(rest)]
-    for span in spans:
-        if span.kind == "date":
-            there = _has_date(span.text, rest)
+            rest, there = _without(rest, rf"(?<![^\W_]){re.escape(span.text)}(?![0-9])")
+        elif span.kind == "date":
+            rest, there = _without_date(rest, span.text)
         elif span.kind == "time":
-            there = _has_time(span.text, rest)
-        elif span.kind == "number":
-            sign = rf"[-−–] ?{_DIGITS.findall(span.text)[0]}(?![0-9])"
-            there = _take_number(_DIGITS.findall(span.text), runs) and (
-                span.text[0] not in "-−" or re.search(sign, rest) is not None
-            )
-        else:
+            rest, there = _without_time(rest, span.text)
+        elif span.kind in ("number", "small", "decade"):
+            numbers.append(span)
             continue
+        else:
+            copied[span.text] -= 1
+            there = copied[span.text] >= 0 and early[span.text] <= 0
+            early[span.text] -= 1
         if not there:
             found.append(span)
-    return sorted(found, key=lambda span: span.begin)
+    # What is left of the digits is numbers.
+    runs = [_DIGITS.findall(match[0]) for match in _NEIGHBOURS.finditer(rest)]
+    written_out: list[Span] = []
+    for span in sorted(numbers, key=lambda span: span.kind != "number"):  # the others take what these leave
+        digits = _DIGITS.findall(span.text)
+        if span.kind == "decade":
+            _take_number(digits, runs) or _take_number([digits[0][-2:]], runs)
+        elif not _take_number(digits, runs):
+            (found if span.kind == "number" else written_out).append(span)
+        elif span.text[0] in "-−" and re.search(rf"[-−–] ?{digits[0]}(?![0-9])", rest) is None:
+            found.append(span)
+    return sorted([*found, *(written_out if any(runs) else ())], key=lambda span: span.begin)
 
 
-def _has_date(date: str, text: str) -> bool:
-    """Return whether a text has a date with the same numbers; or with a word for the month, if that is unmistakable."""
+def unopened(spans: Iterable[Span]) -> list[str]:
+    """Return the closing tags that have no opening tag before them."""
+    n_open: Counter[str] = Counter()
+    found = []
+    for span in spans:
+        if span.kind == "tag" and span.text[0] == "<" and not span.text.endswith("/>"):
+            name = re.split(r"[\s>]", span.text.lstrip("</"), maxsplit=1)[0]
+            n_open[name] += -1 if span.text[1] == "/" else 1
+            if n_open[name] < 0:
+                n_open[name] = 0
+                found.append(span.text)
+    return found
+
+
+def _without(text: str, pattern: str) -> tuple[str, bool]:
+    """Return a text with the first match of a pattern blanked, and whether there is one."""
+    match = re.search(pattern, text)
+    return (text, False) if match is None else (blanked(text, [match.span()]), True)
+
+
+def _without_date(text: str, date: str) -> tuple[str, bool]:
+    """Do so with a date of the same numbers; or with a word for the month, if that is unmistakable."""
     numbers = sorted(map(int, _DIGITS.findall(date)))
-    if any(sorted(map(int, _DIGITS.findall(match[0]))) == numbers for match in _DATE.finditer(text)):
-        return True
+    for match in _DATE.finditer(text):
+        if sorted(map(int, _DIGITS.findall(match[0]))) == numbers:
+            return blanked(text, [match.span()]), True
     month, day, year = numbers
-    word = r"\W*[^\W\d_]+\W+"
-    spelt = rf"(?<!\d)0?{day}{word}{year}(?!\d) | {word}0?{day}\W+{year}(?!\d)"  # 25. Dezember 2024, December 25, 2024
-    return month <= 12 < day and re.search(spelt, text, re.VERBOSE) is not None
+    if not month <= 12 < day:
+        return text, False
+    word = r"\W*[^\W\d_]+\W+"  # 25. Dezember 2024, December 25, 2024
+    return _without(text, rf"(?<!\d)0?{day}{word}{year}(?!\d)|{word}0?{day}\W+{year}(?!\d)")
 
 
-def _has_time(time: str, text: str) -> bool:
-    """Return whether a text has a time with am or pm, as it was written or on 24 hours."""
-    plain, both = (re.sub(r"[\s.]", "", one).lower() for one in (time, text))
+def _without_time(text: str, time: str) -> tuple[str, bool]:
+    """Do so with a time with am or pm, as it was written or on 24 hours."""
+    given = _NUMBER.match(time)
+    assert given is not None
+    minutes = f"[:.]{given['minute']}" if given["minute"] else ""
+    rest, there = _without(text, rf"(?i)(?<!\d){given['hour']}{minutes}\s?{given['half']}\.?\s?m\b")
+    if there:
+        return rest, True
     hour, minute = _on_24_hours(time)
-    there = set(map(int, _DIGITS.findall(text)))
-    return plain in both or ({hour, minute} if minute else {hour}) <= there
+    if not minute:
+        return _without(text, rf"(?<!\d)0?{hour}(?:[:.h]00)?(?!\d)")
+    rest, has_hour = _without(text, rf"(?<!\d)0?{hour}(?!\d)")
+    rest, has_minute = _without(rest, rf"(?<!\d){minute:02d}(?!\d)")
+    return (rest, True) if has_hour and has_minute else (text, False)
 
 
 def _on_24_hours(time: str) -> tuple[int, int]:
@@ -230,7 +275,7 @@ def _take_number(number: list[str], runs: list[list[str]]) -> bool:
             for end in range(begin, len(run)):
                 joined += run[end]
                 if joined == digits and _grouped(run[begin : end + 1]) == _grouped(number):
-                    runs[at : at + 1] = [run[:begin], run[end + 1 :]]
+                    runs[at : at + 1] = filter(None, (run[:begin], run[end + 1 :]))
                     return True
                 if not digits.startswith(joined):
                     break

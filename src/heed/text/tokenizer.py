@@ -141,6 +141,11 @@ class Tokenizer:
         )
         return frozenset(bytes(piece[1]).decode() for piece in pieces if piece.get(3, 1) == _USER_DEFINED)
 
+    @cached_property
+    def byte_ids(self) -> frozenset[int]:
+        """Return the tokens that stand for one byte."""
+        return frozenset(i for i in range(len(self)) if self._processor.is_byte(i))
+
     def is_symbol(self, text: str) -> bool:
         """Return whether a text is one of the symbols. They are looked for in the model when first asked."""
         return text in self.symbols
