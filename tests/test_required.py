@@ -349,7 +349,7 @@ def test_terms_appear_whatever_the_weights(tokenizer, seed, settings):
                 assert stands_alone(term, it.text) >= n
 
 
-def test_a_term_that_is_there_anyway_is_not_forced(translator):
+def test_a_term_that_is_there_anyway_is_not_forced(translator, odd_characters_stay):
     (plain,) = translator.translate(["the quick brown fox"])
     words = plain.text.split()
     (one,) = translator.translate(["the quick brown fox"], glossary={"fox": words[0]})
@@ -417,7 +417,9 @@ def test_scores_are_those_of_the_translation(tokenizer, odd_characters_stay):
     assert n_compared
 
 
-def test_a_search_with_terms_ranks_by_probability_alone_and_scores_as_usual(translator, monkeypatch):
+def test_a_search_with_terms_ranks_by_probability_alone_and_scores_as_usual(
+    translator, monkeypatch, odd_characters_stay
+):
     """A length penalty would divide the price of the terms by the length, so that more words after them pay."""
     alphas = []
 
@@ -480,3 +482,17 @@ def test_ctranslate2_refuses_with_a_reason():
     assert "does not support glossaries" in unsupported(SearchOptions(glossary=heed.Glossary()))
     assert "cannot force what must be copied" in unsupported(SearchOptions(copy=True))
     assert unsupported(SearchOptions()) is None
+
+
+def test_without_terms_a_search_for_other_characters_ranks_as_usual(translator, monkeypatch):
+    """Nothing has to be written there, so nothing has a price that a length penalty could divide."""
+    alphas = []
+
+    def watched(step, state, task, *more):
+        alphas.append(task.alpha)
+        return beam_search(step, state, task, *more)
+
+    monkeypatch.setattr(searching, "beam_search", watched)
+    monkeypatch.setattr(retranslate, "unwanted_in", lambda translation, given: True)
+    translator.translate(["the fox", "dog"], alpha=0.7, beam=2)
+    assert len(alphas) > 1 and set(alphas) == {0.7}

@@ -40,15 +40,19 @@ def with_required(
     results.update(placed)
     todo = {i: one for i, one in todo.items() if i not in placed}
     while todo:
-        again = [(i, way) for i, one in todo.items() for way in one.writable(engine.tokenizer)]
-        more = replace(
-            options,
-            required=[way for _, way in again],
-            barred=[demands[i].barred for i, _ in again],
-            seconds=_left(deadline),
-        )
-        made = engine.translate([texts[i] for i, _ in again], [numbers[i] for i, _ in again], more, lambda _: None)
-        results.update(_best_of_each([i for i, _ in again], made))
+        ways = [(i, way) for i, one in todo.items() for way in one.writable(engine.tokenizer)]
+        for has_phrases in (True, False):  # a search ranks hypotheses otherwise if it has to write something
+            again = [(i, way) for i, way in ways if any(way) == has_phrases]
+            if not again:
+                continue
+            more = replace(
+                options,
+                required=[way for _, way in again],
+                barred=[demands[i].barred for i, _ in again],
+                seconds=_left(deadline),
+            )
+            made = engine.translate([texts[i] for i, _ in again], [numbers[i] for i, _ in again], more, lambda _: None)
+            results.update(_best_of_each([i for i, _ in again], made))
         # Another search helps only if it has to meet more than this one.
         todo = {i: one for i, one in todo.items() if one.look_at(engine.tokenizer, results[i])}
     return [_reported(results[i], one.required, one.lacked) for i, one in demands.items()]

@@ -163,7 +163,7 @@ class SearchEngine(ABC):
             if options.sampling is not None:
                 numbers = [request.numbers[i] for i in rows]
                 results = sample(step, state, task, options.sampling, options.n_best, numbers)
-            elif request.required is not None:
+            elif any(map(request.n_required, rows)):
                 # Each hypothesis pays for what is required. A length penalty would divide that price by the length, and
                 # long hypotheses would win, whatever else they say. So search ranks them by probability alone.
                 by_probability = replace(task, alpha=0.0)
@@ -245,7 +245,8 @@ class _Request:
 
     def n_required(self, i: int) -> int:
         """Return how many tokens the phrases of a text have."""
-        assert self.required is not None
+        if self.required is None:
+            return 0
         return sum(len(phrase) for chain in self.required[i] for phrase in chain)
 
     def constraint(self, rows: list[int]) -> "_Renumbered | None":
