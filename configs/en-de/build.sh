@@ -12,7 +12,8 @@ for stage in 1 2 3 4; do
     if [ -d "stage$stage" ]; then heed train --resume "stage$stage"; else heed train "$recipe/$stage.toml" --out "stage$stage"; fi
 done
 rm -rf en-de
-heed export --model stage4 --to heed --set decode.sentences=true --set decode.alpha=1.0 --out en-de
+python "$recipe/mean.py" stage3 stage4
+heed export --model stage4 --checkpoint mean --to heed --set decode.sentences=true --set decode.alpha=1.0 --out en-de
 for side in 1 2; do cut -f $side data/valid.tsv > "valid.$side"; cut -f $side data/test.tsv > "test.$side"; done
 heed confidence --model en-de --source valid.1 --reference valid.2
 heed evaluate --model en-de --source test.1 --reference test.2
