@@ -1,7 +1,7 @@
 """Average the best weights of two runs of the same shape: `python configs/en-de/mean.py RUN OTHER`.
 
-The mean is saved in OTHER as the checkpoint `mean`. OTHER was fine-tuned from RUN on few sentences; the mean knows nearly
-all of these, and translates other text as well as RUN does.
+The mean is saved in OTHER as the checkpoint `mean`. OTHER was fine-tuned from RUN on few sentences; the mean knows
+nearly all of these, and translates other text as well as RUN does.
 """
 
 import sys

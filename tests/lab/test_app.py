@@ -32,7 +32,7 @@ def array(answer: Answer, name: str) -> np.ndarray:
 
 def test_a_sentence_is_translated_and_looked_into(lab: RunningLab, translator: Translator) -> None:
     answer = lab.inspect()
-    (expected,) = translator.translate([TEXT], attention=True)
+    (expected,) = translator.translate([TEXT], attention=True, copy=False)
     assert answer.summary["translation"]["text"] == expected.text
     assert answer.summary["translation"]["log_probability"] == pytest.approx(expected.log_probability, abs=1e-4)
     assert answer.summary["lab"]["checkpoint"] == "step-00000005"
@@ -54,7 +54,7 @@ def test_switches_reach_the_model(
     lab: RunningLab, translator: Translator, given: dict[str, object], switches: Switches
 ) -> None:
     """`tests/inside/test_switches.py` holds the switched model to the loops."""
-    answer, plain = lab.inspect(switches=given), translator.translate([TEXT])[0]
+    answer, plain = lab.inspect(switches=given), translator.translate([TEXT], copy=False)[0]
     expected = look(engine_of(translator), TEXT, SearchOptions(beam=3), switches=switches)
     assert answer.summary["translation"]["text"] == expected.translation.text
     np.testing.assert_allclose(array(answer, "attention.decoder"), expected.attention["decoder"], atol=1e-5)
@@ -87,7 +87,7 @@ def test_search_options_reach_the_search(lab: RunningLab, translator: Translator
 
     for beam, alpha in ((1, 0.0), (6, 2.0)):
         told = lab.inspect(beam=beam, alpha=alpha).summary
-        assert told["translation"]["text"] == translator.translate([TEXT], beam=beam, alpha=alpha)[0].text
+        assert told["translation"]["text"] == translator.translate([TEXT], beam=beam, alpha=alpha, copy=False)[0].text
         assert (told["beam"]["beam"], told["beam"]["alpha"]) == (beam, alpha)
     drawn = lab.inspect(temperature=1.3, seed=9).summary
     expected = translator.translate([TEXT], sampling=Sampling(temperature=1.3, seed=9))[0]
@@ -99,7 +99,7 @@ def test_another_checkpoint(lab: RunningLab, run: Path) -> None:
 
     told = lab.inspect(checkpoint="last").summary
     assert told["lab"]["checkpoint"] == "step-00000010"
-    assert told["translation"]["text"] == load(run, checkpoint="last").translate([TEXT])[0].text
+    assert told["translation"]["text"] == load(run, checkpoint="last").translate([TEXT], copy=False)[0].text
 
 
 def test_why_is_the_difference_of_forced_scores(lab: RunningLab, translator: Translator) -> None:

@@ -52,11 +52,11 @@ def numbers(text: str) -> list[float]:
 def test_typing_translates(lab: RunningLab, open_lab: Open, translator: Translator) -> None:
     tab = open_lab(lab, START)
     assert tab.input_value("#source") == TEXT
-    assert tab.input_value("#translation") == translator.translate([TEXT])[0].text
+    assert tab.input_value("#translation") == translator.translate([TEXT], copy=False)[0].text
     tab.focus("#source")
     tab.keyboard.press("End")
     tab.keyboard.type(" the fox", delay=10)
-    wait_for_translation(tab, translator.translate([f"{TEXT} the fox"])[0].text)
+    wait_for_translation(tab, translator.translate([f"{TEXT} the fox"], copy=False)[0].text)
     assert tab.evaluate("document.activeElement.id") == "source"
     labels = tab.eval_on_selector_all(".right .item .word", "all => all.map(one => one.textContent)")
     assert labels[:-1] == [*TEXT.split(), "the", "fox"]
@@ -100,7 +100,7 @@ def test_what_cannot_be_shown_is_said_and_the_page_goes_on(
     tab.fill("#source", text)
     tab.wait_for_selector(f"[role=alert]:has-text('{message}')", timeout=60_000)
     tab.fill("#source", "the fox")
-    wait_for_translation(tab, translator.translate(["the fox"])[0].text)
+    wait_for_translation(tab, translator.translate(["the fox"], copy=False)[0].text)
     assert tab.is_hidden("header [role=alert]")
 
 
@@ -124,7 +124,7 @@ def test_a_head_is_switched_off(lab: RunningLab, open_lab: Open, translator: Tra
     assert "with everything on" in trained
     assert f"{expected.translation.log_probability:.3f}".replace("-", "−") in trained
     tab.click("text=all on")
-    wait_for_translation(tab, translator.translate([TEXT])[0].text)
+    wait_for_translation(tab, translator.translate([TEXT], copy=False)[0].text)
     assert tab.is_hidden(".trained")
 
 
@@ -185,7 +185,7 @@ def test_typing_over_the_translation_decodes_the_rest_anew(
     assert tab.evaluate("document.getElementById('translation').selectionStart") == len("der faule")
     assert tab.eval_on_selector_all(".chips .forced", "all => all.map(one => one.textContent)")[0] == "der"
     tab.click("#free")
-    wait_for_translation(tab, translator.translate([TEXT])[0].text)
+    wait_for_translation(tab, translator.translate([TEXT], copy=False)[0].text)
 
 
 def test_a_word_is_forced(lab: RunningLab, open_lab: Open, translator: Translator) -> None:
@@ -205,7 +205,7 @@ def test_search_options(lab: RunningLab, open_lab: Open, translator: Translator)
     tab = open_lab(lab, START)
     tab.click("#search summary")
     tab.fill("#beam", "1")
-    wait_for_translation(tab, translator.translate([TEXT], beam=1)[0].text)
+    wait_for_translation(tab, translator.translate([TEXT], beam=1, copy=False)[0].text)
     tab.check("text=draw at random")
     wait_for_translation(tab, translator.translate([TEXT], sampling=Sampling(temperature=1.0, seed=1))[0].text)
     tab.fill("#seed", "5")
@@ -237,7 +237,7 @@ def test_two_checkpoints_are_compared(lab: RunningLab, open_lab: Open, run: "Pat
     other = load(run, checkpoint="step-00000010", engine="torch")
     tab.wait_for_selector("#two tbody tr:nth-child(2):has-text('step-00000010')", timeout=60_000)
     rows = tab.eval_on_selector_all("#two tbody tr", "rows => rows.map(r => r.cells[1].textContent)")
-    texts = [one.translate([TEXT])[0].text for one in (translator, other)]
+    texts = [one.translate([TEXT], copy=False)[0].text for one in (translator, other)]
     assert ["".join(row.split()) for row in rows] == ["".join(text.split()) for text in texts]
     sides = [look(engine_of(one), TEXT, SearchOptions(beam=3)) for one in (translator, other)]
     a, b = (by_words(one.attention["encoder"][0, 1], one.source.words, one.source.words) for one in sides)
@@ -252,7 +252,7 @@ def test_two_checkpoints_are_compared(lab: RunningLab, open_lab: Open, run: "Pat
 def test_two_sentences_are_compared(lab: RunningLab, open_lab: Open, translator: Translator) -> None:
     tab = open_lab(lab, f"{START}&view=compare")
     tab.fill("#bsource", "the lazy fox jumps")
-    expected = translator.translate(["the lazy fox jumps"])[0].text
+    expected = translator.translate(["the lazy fox jumps"], copy=False)[0].text
     tab.wait_for_function(
         "(text) => document.querySelector('#two tbody tr:nth-child(2)')?.textContent.replaceAll(' ', '')"
         ".includes(text.replaceAll(' ', ''))",
@@ -315,8 +315,8 @@ def test_two_browsers_at_once(lab: RunningLab, open_lab: Open, translator: Trans
     for i in range(5):
         one.fill("#source", f"the fox {i}")
         other.fill("#source", f"the lazy dog {i}")
-    wait_for_translation(one, translator.translate(["the fox 4"])[0].text)
-    wait_for_translation(other, translator.translate(["the lazy dog 4"])[0].text)
+    wait_for_translation(one, translator.translate(["the fox 4"], copy=False)[0].text)
+    wait_for_translation(other, translator.translate(["the lazy dog 4"], copy=False)[0].text)
 
 
 def test_the_end_of_the_lab_is_said(run: "Path", browser: "Browser") -> None:

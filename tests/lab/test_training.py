@@ -37,7 +37,7 @@ def test_frames_are_the_attention_of_each_checkpoint(lab: RunningLab, run: Path)
     first = told["frames"][0]
     translator = load(run, checkpoint="step-00000005")
     text, reference = "the lazy dog jumps", "der faule Hund springt"
-    (expected,) = translator.translate([text], beam=1)
+    (expected,) = translator.translate([text], beam=1, copy=False)
     assert told["sentences"][1]["text"] == text and first["translations"][1] == expected.text
     tokenizer = translator.tokenizer
     source, target = (side_of(tokenizer, ids) for ids in tokenizer.encode_ids([text, reference]))
@@ -76,7 +76,7 @@ def test_the_film_strip_moves_with_the_slider(lab: RunningLab, open_lab: Open, r
         tab.keyboard.press("Home" if step == 5 else "End")
         tab.wait_for_selector(f".frame.chosen[data-step='{step}']")
         assert f"step {step}" in tab.inner_text(".slider")
-        expected = load(run, checkpoint=f"step-{step:08d}").translate(["the quick fox"], beam=1)[0].text
+        expected = load(run, checkpoint=f"step-{step:08d}").translate(["the quick fox"], beam=1, copy=False)[0].text
         texts.append(tab.eval_on_selector("#then .word", "one => one.textContent"))
         assert texts[-1] == expected
         assert tab.evaluate("document.activeElement.id") == "frame"
@@ -126,7 +126,7 @@ def test_a_run_without_a_checkpoint_is_shown_as_soon_as_there_is_one(
         assert "has no checkpoint yet" in tab.inner_text("header [role=alert]")
         shutil.rmtree(run.path / "checkpoints")
         shutil.move(tmp_path / "kept", run.path / "checkpoints")
-        expected = load(run.path).translate(["the fox"])[0].text
+        expected = load(run.path).translate(["the fox"], copy=False)[0].text
         tab.wait_for_function(
             "(text) => document.getElementById('translation').value === text", arg=expected, timeout=60_000
         )
