@@ -30,8 +30,8 @@ json.dump([sum(amid_import), "torch" in sys.modules, gc.isenabled(), gc.get_free
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["translate", "--model", "./none", "--engine", "torch"],  # a path, not a name
-        ["evaluate", "--model", "./none", "--source", "none", "--reference", "none", "--engine", "torch"],
+        ["translate", "--model", "none-here", "--engine", "torch"],  # an empty folder
+        ["evaluate", "--model", "none-here", "--source", "none", "--reference", "none", "--engine", "torch"],
         ["train", "--resume", "none"],
         ["train", "--preset", "tiny", "--source", "none", "--target", "none", "--out", "run"],
         ["export", "--model", "none", "--to", "ctranslate2", "--out", "exported"],
@@ -43,6 +43,7 @@ def test_nothing_is_collected_while_torch_is_imported_but_is_again_afterwards(
     arguments: list[str], tmp_path: Path
 ) -> None:
     """Each command imports torch, then fails because its file or folder is missing."""
+    (tmp_path / "none-here").mkdir()
     command = [sys.executable, "-c", WATCHED, *arguments]
     done = subprocess.run(command, env=ENVIRONMENT, cwd=tmp_path, capture_output=True, text=True)
     assert "none" in done.stderr and "Traceback" not in done.stderr, done.stderr

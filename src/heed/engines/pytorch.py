@@ -60,8 +60,10 @@ class PyTorchEngine(SearchEngine):
         self._own_searcher: Searchable | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state to pickle, without the compiled decoders: they hold pointers, so a copy makes its own."""
-        return {**self.__dict__, "_searchers": None}
+        """Return the state to pickle, without what a copy makes its own: compiled decoders hold pointers."""
+        state = {**self.__dict__, "_searchers": None}
+        state.pop("_boundaries", None)
+        return state
 
     def __repr__(self) -> str:
         config = self.models[0].config

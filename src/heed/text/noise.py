@@ -17,12 +17,20 @@ _EMOJI = ["😀", "😂", "😍", "😊", "👍", "🙏", "🎉", "❤️", "�
 
 def disturbed(pair: Pair, other: Callable[[], Pair], draws: Draws) -> Pair:
     """Return a pair as people might type it. `other` gives a second pair, for two sentences in one line."""
+    for _ in range(_TRIES):
+        made = _kind(draws)(pair, other, draws)
+        if made != pair:
+            return made
+    return pair
+
+
+def _kind(draws: Draws) -> Callable[[Pair, Callable[[], Pair], Draws], Pair]:
     chosen = draws.unit() * sum(_SHARES.values())
     for kind, share in _SHARES.items():
         chosen -= share
         if chosen < 0:
-            return kind(pair, other, draws)
-    return pair
+            return kind
+    return _typos
 
 
 def _capitals(pair: Pair, other: Callable[[], Pair], draws: Draws) -> Pair:
@@ -81,4 +89,5 @@ def _some(items: list[int], n: int, draws: Draws) -> Iterator[int]:
         yield left.pop(draws.below(len(left)))
 
 
+_TRIES = 8  # not every kind changes every pair: there must be an apostrophe, or a final stop
 _SHARES = {_capitals: 5, _title: 3, _lower: 3, _no_apostrophe: 3, _no_stop: 4, _joined: 3, _emoji: 1, _typos: 4}
