@@ -185,8 +185,9 @@ def _command_rows(
     rows = []
     for kind in TRANSLATE:
         row = Row(work, f"heed {kind}", f"CTranslate2 {kind}", unit)
-        heed = [sys.executable, "-m", "heed", "translate", "--engine", "native", "--model", job["run"], "--input"]
-        heed += [str(text), *(["--int8"] if kind == "int8" else [])]
+        heed = [sys.executable, "-m", "heed", "translate", "--engine", "native", "--model", job["run"]]
+        # Untrained weights write broken characters, which heed would search away: no other program does.
+        heed += ["--no-copy", "--input", str(text), *(["--int8"] if kind == "int8" else [])]
         other = [str(pythons["ctranslate2"]), str(HERE / "once_ctranslate2.py")]
         other += [str(Path(job["folder"]) / "job.json"), str(text), kind]
         for _ in range(1 + args.runs):  # the first may compile kernels, and fills the system's file cache

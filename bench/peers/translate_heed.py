@@ -14,8 +14,12 @@ engine = next((word for word in sys.argv[2:] if word in ("torch", "ctranslate2")
 translator = heed.load(job["run"], int8="int8" in sys.argv[2:], engine=engine)
 
 
+# Untrained weights write broken characters, which heed would search away: no other program does.
+copy = False if job["exact_tokens"] else None
+
+
 def translate(texts, beam):
-    found = translator.translate(texts, beam=beam)
+    found = translator.translate(texts, beam=beam, copy=copy)
     if job["exact_tokens"]:
         assert all(len(one.pieces) == job["exact_tokens"] for one in found)
     return [one.text for one in found], sum(len(one.pieces) + one.finished for one in found)

@@ -161,7 +161,7 @@ def test_too_few_short_sentences(texts: Texts, tmp_path: Path) -> None:
 
 
 def test_norms_differ_in_norm_and_rate_only() -> None:
-    found = {plan.name: plan.config for plan in norm.plans("tiny", 2, DataConfig())}
+    found = {plan.name: plan.config for plan in norm.plans(table3.SCALES["tiny"], 2, DataConfig())}
     assert len(found) == 2 * 3 * 2
     warmup = found["post-on-seed1"].train.warmup_steps
     rates = {
@@ -183,5 +183,15 @@ def test_norms_from_text_to_table(
     out, err = capsys.readouterr()
     assert fits(out) and "row 6/6 pre-off-seed1" in err
     assert len(re.findall(r"^(post|pre ) +(on|peak|off) ", out, re.MULTILINE)) == 6
+    assert main([*asked, "--steps", "3", "--json"]) == 0  # beside the longer ones
+    assert [row["steps"] for row in values(capsys)["rows"]] == [3] * 6
     assert main([*asked, "--scale", "paper"]) == 2
     assert "choose from: tiny, small" in capsys.readouterr().err
+    assert main([*asked, "--steps", "2"]) == 2
+    assert "--steps 2: must be at least 3" in capsys.readouterr().err
+
+
+def test_fewer_steps_keep_the_share_of_the_warm_up() -> None:
+    shorter = table3.shorter(table3.SCALES["small"], 600)
+    assert (shorter.max_steps, shorter.warmup_steps) == (600, 100)
+    assert replace(shorter, max_steps=24_000, warmup_steps=4_000) == table3.SCALES["small"]

@@ -9,7 +9,7 @@ from typing import Literal
 from heed.config import Config, DataConfig
 from heed.paper.report import Part, Table
 from heed.paper.rows import RowPlan, RowResult
-from heed.paper.table3 import SCALES, rule, scaled
+from heed.paper.table3 import Scale, rule, scaled
 from heed.presets import table3
 from heed.wording import perplexity
 
@@ -21,9 +21,9 @@ WARMUPS = {
 }
 
 
-def plans(scale: str, seeds: int, data: DataConfig) -> list[RowPlan]:
+def plans(how: Scale, seeds: int, data: DataConfig) -> list[RowPlan]:
     """Return all combinations of norm, warm-up and seed."""
-    base = replace(scaled(table3("base"), SCALES[scale]), data=data)
+    base = replace(scaled(table3("base"), how), data=data)
     return [
         RowPlan(f"{norm}-{warmup}-seed{seed}", _config(base, norm, warmup, seed))
         for norm in NORMS
@@ -41,7 +41,7 @@ def _config(base: Config, norm: Literal["post", "pre"], warmup: str, seed: int) 
     return replace(base, model=replace(base.model, norm=norm), train=train)
 
 
-def part(results: Sequence[RowResult], scale: str, seeds: int) -> Part:
+def part(results: Sequence[RowResult], scale: str, how: Scale, seeds: int) -> Part:
     """Return perplexity and BLEU of each combination: mean over the seeds, and the range."""
     by_name = {one.name: one for one in results}
     rows = []
@@ -62,10 +62,10 @@ def part(results: Sequence[RowResult], scale: str, seeds: int) -> Part:
     columns = ("norm", "warm-up", "perplexity", "of all seeds", "BLEU", "of all seeds")
     notes = (
         f"{seeds} seeds each. Warm-up: " + "; ".join(f'"{name}": {what}' for name, what in WARMUPS.items()) + ".",
-        rule(scale),
+        rule(scale, how),
         "The paper has post-norm with warm-up only: there is nothing to compare with. BLEU is sacreBLEU.",
     )
-    values = {"rows": [one.plain() for one in results], "scale": scale}
+    values = {"rows": [one.plain() for one in results], "scale": scale, "steps": how.max_steps}
     return Part(
         "norm", "Post-norm and pre-norm, with and without warm-up", (Table(columns, tuple(rows)),), notes, values=values
     )

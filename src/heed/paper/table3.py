@@ -112,6 +112,11 @@ def chosen_rows(names: str) -> list[str]:
     return [row for row in ROWS if row in wanted or not names.strip()]
 
 
+def shorter(scale: Scale, steps: int) -> Scale:
+    """Return a scale whose base makes this many updates; the warm-up keeps its share of them."""
+    return replace(scale, max_steps=steps, warmup_steps=max(1, scale.warmup_steps * steps // scale.max_steps))
+
+
 def scaled(config: Config, scale: Scale) -> Config:
     """Return a row of the paper at a smaller scale, with all its ratios to base."""
     model, train = config.model, config.train
@@ -154,9 +159,9 @@ def plans(rows: Sequence[str], scale: str, seeds: int, data: DataConfig) -> list
     return found
 
 
-def rule(scale: str) -> str:
-    """Describe how a scale changes the paper's rows."""
-    how = SCALES[scale]
+def rule(scale: str, how: Scale | None = None) -> str:
+    """Describe how a scale changes the paper's rows; `how` is the scale, if not as its name says."""
+    how = how or SCALES[scale]
     if scale == "paper":
         return "The paper's rows to the letter: 100,000 updates of 25,000 tokens (big 300,000), 37,000 pieces."
     layers = f"N divided by {how.layers}" if how.layers > 1 else "N as published"
