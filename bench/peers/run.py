@@ -49,7 +49,7 @@ TRANSLATE = [
     Peer("HF generate", "transformers", "translate_marian.py"),
 ]
 # Tokens per batch, updates per round, rounds: a table takes a few minutes on two cores.
-TRAIN_SIZES = {"tiny": (4_096, 6, 4), "base": (2_048, 1, 3)}
+TRAIN_SIZES = {"tiny": (4_096, 6, 4), "6+2": (4_096, 2, 4), "base": (2_048, 1, 3)}
 
 
 def main() -> int:
