@@ -21,6 +21,7 @@ from heed.options import Sampling, SearchOptions
 from heed.text import placement
 from heed.text.glossary import Entry
 from heed.text.tokenizer import Tokenizer
+from heed.text.unwanted import tokens_of_digits
 from heed.translation import Translation
 from tests.conftest import small_config, torch_translator
 
@@ -127,7 +128,10 @@ def test_a_number_is_written_in_the_way_that_the_model_prefers(tokenizer, monkey
         translator = untrained(tokenizer, seed)
         for number, exchanged in [("1,000.5", "1.000,5"), ("3.14", "3,14"), ("1,000", "1.000")]:
             (one,) = translator.translate([f"the {number} fox"])
-            options = SearchOptions(beam=4, alpha=0.6, required=[[[number]], [[exchanged]]])
+            (plain,) = translator.translate([f"the {number} fox"], copy=False)
+            has_other_digits = re.search("[0-9]", plain.text) is not None
+            barred = tokens_of_digits(tokenizer) if has_other_digits else frozenset()
+            options = SearchOptions(beam=4, alpha=0.6, required=[[[number]], [[exchanged]]], barred=[barred] * 2)
             ways = translator.engine.translate([f"the {number} fox"] * 2, [0, 0], options, lambda _: None)
             assert one.text == max(ways, key=lambda way: way.score).text
             assert (one.forced, one.missing) == ((number,), ())
@@ -227,13 +231,14 @@ def faked(translator, text):
         ("the fox 7 dog 128", "78 Hund 128", ["7", "128"]),
         ("the fox 11 dog 1969", "119 Hund 1969", ["11", "1969"]),
         ("fox 7 {a}", "Fuchs 77 {a}", ["7"]),
+        ("the fox $25.99", "Fuchs 25 Hund.99", ["25", "99"]),
     ],
 )
 def test_a_number_that_became_another_is_forced_and_no_other_digits_come(translator, source, found, expected):
     searched = faked(translator, found)
     (one,) = translator.translate([source])
     assert sorted(re.findall("[0-9]+", one.text)) == sorted(expected)
-    assert one.forced == (expected[0],) and one.missing == ()
+    assert one.forced == (source.split()[2].strip("$") if "$" in source else expected[0],) and one.missing == ()
     assert len(searched) >= 2
 
 

@@ -644,6 +644,21 @@ def test_the_runs_setting_is_the_default_of_sentences(translator, tokenizer):
     assert split.translate([SEVERAL], prefixes=[""])[0].cuts == ()
 
 
+def test_sentences_in_capitals_are_translated_in_small_letters(translator, tokenizer):
+    given = ["THE QUICK FOX", "The lazy dog", "JUMPS {a}! THE DOG"]
+    calm = ["The quick fox", "The lazy dog", "Jumps {a}! The dog"]
+    settings = replace(translator.decode, capitals=True, sentences=True, copy=False)
+    made = torch_translator(translator.models, tokenizer, settings)
+    found, expected = (made.translate(texts, n_best=2) for texts in (given, calm))
+    for one, other, is_changed in zip(found, expected, (True, False, True), strict=True):
+        texts = [it.text.upper() if is_changed else it.text for it in other.alternatives]
+        assert [it.text for it in one.alternatives] == texts and one.text == texts[0]
+        assert one.pieces == other.pieces and one.score == other.score
+    assert made.translate(given[:1], trace=True)[0].source_pieces == tokenizer.encode(given[0]).pieces
+    usual = torch_translator(translator.models, tokenizer, replace(settings, capitals=False)).translate(given[:1])
+    assert usual[0].source_pieces == tokenizer.encode(given[0]).pieces  # not unless the run says so
+
+
 @pytest.mark.parametrize("options", [{"attention": True}, {"trace": True}, {"prefixes": [""]}], ids=str)
 def test_sentences_cannot_have_what_belongs_to_a_whole_text(translator, options):
     with pytest.raises(DecodeError, match=f"sentences cannot be combined with {next(iter(options))}"):

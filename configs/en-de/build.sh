@@ -13,7 +13,7 @@ for stage in 1 2 3 4; do
 done
 rm -rf en-de
 python "$recipe/mean.py" stage3 stage4
-heed export --model stage4 --checkpoint mean --to heed --set decode.sentences=true --set decode.alpha=1.0 --out en-de
+heed export --model stage4 --checkpoint mean --to heed --set decode.sentences=true --set decode.capitals=true --set decode.alpha=1.0 --out en-de
 for side in 1 2; do cut -f $side data/valid.tsv > "valid.$side"; cut -f $side data/test.tsv > "test.$side"; done
 heed confidence --model en-de --source valid.1 --reference valid.2
 heed evaluate --model en-de --source test.1 --reference test.2

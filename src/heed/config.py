@@ -153,6 +153,7 @@ class DecodeConfig:
     batch_tokens: int = 4_096  # source tokens translated together, padding included; native counts at least 32 per text
     copy: bool = True  # translate again, and force them, where addresses, tags, emoji, numbers, ... were lost
     sentences: bool = False  # translate each sentence of a line by itself; for models that learnt from single sentences
+    capitals: bool = False  # translate a sentence in capitals in small letters, and write its translation in capitals
 
 
 @dataclass(frozen=True)

@@ -74,10 +74,12 @@ class _Demand:
         several = [one.text for one in translation.alternatives or (translation,)]
         missing = [text for one in several for text in self.required.missing(one)]
         self.lacked += [text for text in dict.fromkeys(missing) if text not in self.lacked]
-        if any(span.kind == "small" and span.text in missing for span in self.required.spans):
-            if not any(span.kind == "decade" for span in self.required.spans):
+        if any(span.kind in ("small", "number") and span.text in missing for span in self.required.spans):
+            is_certain = not any(span.kind == "decade" for span in self.required.spans)
+            if is_certain and any(map(self.required.has_other_digits, several)):
                 self.barred |= tokens_of_digits(tokenizer)
-            self.required = self.required.strict
+            if any(span.kind == "small" and span.text in missing for span in self.required.spans):
+                self.required = self.required.strict
         if self.is_unwanted(several):
             given = () if self.barred & tokenizer.byte_ids else tokenizer.encode_ids([self.text])[0]
             self.barred |= tokens_of_unwanted(tokenizer, given)  # those of the source only if that did not suffice
@@ -136,6 +138,8 @@ def _placed(
             ]
             draft = replaced(translation.text, translation.pieces, attention_TS, terms)
             if draft is None or required.missing(draft) or not engine.tokenizer.can_write(draft):
+                continue
+            if demand.barred and required.has_other_digits(draft):
                 continue
             if required.has_order_of_source(draft, way, missing):
                 drafts.append((i, draft))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from heed.config import BOUNDS
 from heed.errors import DecodeError
 from heed.options import SearchOptions
+from heed.text.capitals import raised
 from heed.text.glossary import Entry
 from heed.text.normalize import normalize
 from heed.text.sentences import sentences_of
@@ -169,7 +170,7 @@ def checked(options: SearchOptions) -> SearchOptions:
             raise DecodeError(f"{name} must be from {minimum} to {maximum:,}, not {value}")
     if options.prefixes is not None and options.constraint is not None:
         raise DecodeError("prefixes cannot be combined with a constraint; give only one of them")
-    if options.sentences and (other := _needs_whole_texts(options)):
+    if options.sentences and (other := needs_whole_texts(options)):
         raise DecodeError(f"sentences cannot be combined with {other}; give only one of them")
     if options.trace and options.sampling is not None:
         raise DecodeError("trace is for beam search, but sampling draws at random; give only one of them")
@@ -182,10 +183,10 @@ def checked(options: SearchOptions) -> SearchOptions:
 
 def are_split(options: SearchOptions, default: bool) -> bool:
     """Return whether a search translates the sentences of a text one by one; `default` is the run's setting."""
-    return default and _needs_whole_texts(options) is None if options.sentences is None else options.sentences
+    return default and needs_whole_texts(options) is None if options.sentences is None else options.sentences
 
 
-def _needs_whole_texts(options: SearchOptions) -> str | None:
+def needs_whole_texts(options: SearchOptions) -> str | None:
     """Return which option belongs to a text as a whole, if one does."""
     given = {
         "prefixes": options.prefixes is not None,
@@ -281,6 +282,16 @@ def not_finite(weights: str) -> DecodeError:
     return DecodeError(
         f"no finite score: the weights of {weights} are not finite, or too large to compute with; "
         "the training has diverged: use an earlier checkpoint, or train again with a lower learning rate"
+    )
+
+
+def in_capitals_again(translation: Translation) -> Translation:
+    """Return the translation of a sentence that was in capitals: its text in capitals, its pieces as they are."""
+    return replace(
+        translation,
+        text=raised(translation.text),
+        words=tuple(replace(word, text=raised(word.text)) for word in translation.words),
+        alternatives=tuple(map(in_capitals_again, translation.alternatives)),
     )
 
 

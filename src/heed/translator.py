@@ -12,6 +12,7 @@ from heed.errors import ConfigError, DecodeError
 from heed.options import Sampling, SearchOptions
 from heed.parsing.tokenizer import TreeTokenizer
 from heed.retranslate import with_required
+from heed.text.capitals import calmed, in_capitals
 from heed.text.glossary import Glossary
 from heed.text.tokenizer import Tokenizer
 from heed.translation import (
@@ -21,7 +22,9 @@ from heed.translation import (
     certain,
     check_prefixes,
     checked,
+    in_capitals_again,
     joined,
+    needs_whole_texts,
     parts_by_sentence,
     parts_that_fit,
     real_number,
@@ -217,6 +220,9 @@ class Translator:
             (first + i, part.text) for i, several in enumerate(parts) for part in several if not part.is_copied
         ]
         numbers, flat = [number for number, _ in translated], [text for _, text in translated]
+        may_change = self.decode.capitals and needs_whole_texts(options) is None
+        were_in_capitals = [may_change and in_capitals(text) for text in flat]
+        flat = [calmed(text) if was else text for text, was in zip(flat, were_in_capitals, strict=True)]
         if prefixes is not None or options.constraint is not None:
             what = "a constraint" if prefixes is None else "a prefix"
             if (long := next((i for i, p in enumerate(parts) if len(p) > 1), None)) is not None:
@@ -231,9 +237,12 @@ class Translator:
         deadline = None if options.seconds is None else time.monotonic() + options.seconds
         found = self.engine.translate(flat, numbers, options, on_done)
         found = with_required(self.engine, flat, numbers, found, options, deadline)
+        if calibration is not None:
+            found = calibration.annotated(found)
+        found = [in_capitals_again(one) if was else one for one, was in zip(found, were_in_capitals, strict=True)]
+        whole = joined(parts, found)
         if calibration is None:
-            return joined(parts, found)
-        whole = joined(parts, calibration.annotated(found))
+            return whole
         unread = [one.confidence is None for one in whole]  # blank, or copied as a whole
         return [
             replace(one, confidence=1.0, words=certain(one.text)) if is_unread else one

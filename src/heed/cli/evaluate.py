@@ -99,9 +99,12 @@ def run(args: argparse.Namespace) -> int:
         model_hash="+".join(read_manifest(path)["sha256"]["model.safetensors"][:12] for path in checkpoints),
         heed_version=heed.__version__,
     )
+    capitals = "lowered" if translator.decode.capitals else None
     one_by_one = "split" if are_split(options, translator.decode.sentences) else None
     weights = "int8" if args.int8 else "bfloat16" if args.bfloat16 else None
-    decoding += "|" + join_signature({"engine": args.engine, "weights": weights, "sentences": one_by_one})
+    decoding += "|" + join_signature(
+        {"engine": args.engine, "weights": weights, "sentences": one_by_one, "capitals": capitals}
+    )
     perplexity = math.exp(min(nll, 700.0)) if n_tokens else None
     report(args, args.source, hypotheses, references, decoding, perplexity)
     return 0

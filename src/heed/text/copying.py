@@ -174,8 +174,16 @@ def lost(spans: Sequence[Span], translation: str) -> list[Span]:
     A small number may be written out. But if the translation has digits that the source does not account for, these
     may be what has become of it: then small numbers are lost like others.
     """
-    if not spans:
-        return []
+    return _compared(spans, translation)[0] if spans else []
+
+
+def has_other_digits(spans: Sequence[Span], translation: str) -> bool:
+    """Return whether a translation has digits that the spans of its source do not account for."""
+    return _compared(spans, translation)[1]
+
+
+def _compared(spans: Sequence[Span], translation: str) -> tuple[list[Span], bool]:
+    """Return the spans that a translation lacks, and whether it has digits that the others do not account for."""
     machine = [span for span in machine_spans(translation) if span.kind != "phone"]
     copied = Counter(span.text for span in machine)
     early = Counter(unopened(machine)) - Counter(unopened(spans))  # a closing tag before its opening one is no copy
@@ -208,7 +216,8 @@ def lost(spans: Sequence[Span], translation: str) -> list[Span]:
             (found if span.kind == "number" else written_out).append(span)
         elif span.text[0] in "-−" and re.search(rf"[-−–] ?{digits[0]}(?![0-9])", rest) is None:
             found.append(span)
-    return sorted([*found, *(written_out if any(runs) else ())], key=lambda span: span.begin)
+    others = any(runs)
+    return sorted([*found, *(written_out if others else ())], key=lambda span: span.begin), others
 
 
 def unopened(spans: Iterable[Span]) -> list[str]:

@@ -3,7 +3,16 @@
 from collections.abc import Callable, Container
 from dataclasses import dataclass, replace
 
-from heed.text.copying import MACHINE, Span, blanked, in_the_other_way, lost, machine_spans, names_and_numbers
+from heed.text.copying import (
+    MACHINE,
+    Span,
+    blanked,
+    has_other_digits,
+    in_the_other_way,
+    lost,
+    machine_spans,
+    names_and_numbers,
+)
 from heed.text.glossary import Entry, Glossary, is_whole
 
 
@@ -72,6 +81,15 @@ class Required:
 
     def missing(self, translation: str) -> list[str]:
         """Return what a translation lacks."""
+        found, _ = self._without_terms(translation)
+        return [*found, *(span.text for span in lost(self.spans, translation))]
+
+    def has_other_digits(self, translation: str) -> bool:
+        """Return whether a translation has digits for which neither a term nor a span is a reason."""
+        return has_other_digits(self.spans, self._without_terms(translation)[1])
+
+    def _without_terms(self, translation: str) -> tuple[list[str], str]:
+        """Return the target terms that a translation lacks, and the translation with the others blanked."""
         found, rest = [], translation
         for target in sorted((entry.target for entry in self.entries), key=len, reverse=True):
             at = _find_whole(rest, target)
@@ -79,7 +97,7 @@ class Required:
                 found.append(target)
             else:
                 rest = blanked(rest, [(at, at + len(target))])
-        return [*found, *(span.text for span in lost(self.spans, translation))]
+        return found, rest
 
 
 def required_of(
