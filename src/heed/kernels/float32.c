@@ -29,6 +29,8 @@ INLINE void multiply(const float *x, long in, const float *panel, int rows, floa
     }
 }
 
+enum { ENOUGH = 100 * 1000 }; /* multiplications: below, to share them takes longer than to compute them */
+
 typedef struct {
     const float *x, *weight;
     float *y;
@@ -58,5 +60,5 @@ static void multiply_panel(const void *product, long number) {
 
 void heed_float32_linear(Team *team, const float *x, const float *weight, float *y, long rows, long in, long out) {
     const Product product = {x, weight, y, rows, in, out};
-    heed_team_share(team, (out + PANEL - 1) / PANEL, multiply_panel, &product);
+    heed_team_share(rows * in * out < ENOUGH ? 0 : team, (out + PANEL - 1) / PANEL, multiply_panel, &product);
 }

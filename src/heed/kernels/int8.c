@@ -13,6 +13,7 @@ enum {
     PANEL = 64,       /* columns */
     GROUP = 4,        /* adjacent rows of a column */
     MAX_CODE = 127,
+    ENOUGH = 700 * 1000, /* multiplications: below, to share them takes longer than to compute them */
     ZERO_POINT = 128, /* added to the codes of weights: the instructions need one unsigned operand */
 };
 static const float TINY = 1e-30f; /* for a row's largest number: anything smaller would make MAX_CODE / x overflow */
@@ -183,5 +184,5 @@ void heed_int8_linear(
     for (long r = 0; r < rows; r++)
         scales[r] = quantize(x + r * in, codes + r * groups * GROUP, in, groups * GROUP, offsets + r);
     const Product product = {codes, scales, offsets, weight, bias, y, rows, groups, out};
-    heed_team_share(team, (out + PANEL - 1) / PANEL, multiply_panel, &product);
+    heed_team_share(rows * in * out < ENOUGH ? 0 : team, (out + PANEL - 1) / PANEL, multiply_panel, &product);
 }

@@ -21,19 +21,18 @@ enum {
 };
 
 typedef struct {
-    /* The number of the job, and below it the parts that are left: a part is taken only from the job it belongs to. */
-    _Alignas(LINE) _Atomic uint64_t left;
-    long first; /* part */
+    _Alignas(LINE) atomic_long left; /* parts that no thread has taken: the last ones */
+    long end; /* of the parts */
 } Share;
 
 struct Team {
     Share shares[MOST];
-    /* The job. Only who has taken a part of it may read these two: until that part is done, they do not change. */
+    /* The job. Only who has taken a part may read these, and `end`: until that part is done, there is no other job. */
     void (*part)(const void *, long);
     const void *job;
     atomic_long n_shares;
     _Alignas(LINE) atomic_long n_done;
-    _Alignas(LINE) _Atomic uint32_t number; /* of the newest job */
+    _Alignas(LINE) atomic_ulong number; /* of the newest job */
     atomic_long n_asleep;
     long n_workers;
 };
@@ -54,16 +53,16 @@ static void relax(void) {
 #endif
 }
 
-/* Compute parts of a job until none is left to take, first those of the own share. */
-static void compute(long own, uint32_t number) {
+/* Compute parts until none is left to take, first those of the own share. */
+static void compute(long own) {
     const long n_shares = atomic_load(&team.n_shares);
     long n_done = 0;
     for (long i = 0; i < n_shares; i++) {
         Share *share = team.shares + (own + i) % n_shares;
-        uint64_t left = atomic_load(&share->left);
-        while (left >> 32 == number && (uint32_t)left) {
+        long left = atomic_load(&share->left);
+        while (left) {
             if (!atomic_compare_exchange_weak(&share->left, &left, left - 1)) continue;
-            team.part(team.job, share->first + (uint32_t)left - 1);
+            team.part(team.job, share->end - left);
             n_done++;
             left = atomic_load(&share->left);
         }
@@ -73,20 +72,19 @@ static void compute(long own, uint32_t number) {
 
 static void share_parts(long n) {
     const long n_shares = atomic_load(&team.n_shares);
-    const uint32_t number = atomic_load(&team.number) + 1;
     atomic_store(&team.n_done, 0);
     for (long s = 0; s < n_shares; s++) {
-        team.shares[s].first = n * s / n_shares;
-        const long end = n * (s + 1) / n_shares;
-        atomic_store(&team.shares[s].left, (uint64_t)number << 32 | (uint64_t)(end - team.shares[s].first));
+        const long begin = n * s / n_shares, end = n * (s + 1) / n_shares;
+        team.shares[s].end = end;
+        atomic_store(&team.shares[s].left, end - begin);
     }
-    atomic_store(&team.number, number);
+    atomic_fetch_add(&team.number, 1);
     if (atomic_load(&team.n_asleep)) {
         pthread_mutex_lock(&mutex);
         pthread_cond_broadcast(&is_new);
         pthread_mutex_unlock(&mutex);
     }
-    compute(0, number);
+    compute(0);
     for (long i = 1; atomic_load(&team.n_done) < n; i++) {
         relax();
         if (i % (16 * SPINS) == 0) sched_yield(); /* perhaps to the worker that has begun a part */
@@ -112,11 +110,11 @@ static int64_t now(void) {
 }
 
 /* Wait for a job after `seen`, awake and then asleep, and return its number. */
-static uint32_t next_job(uint32_t seen) {
+static unsigned long next_job(unsigned long seen) {
     const int64_t end = now() + AWAKE;
     do {
         for (int i = 0; i < SPINS; i++) {
-            const uint32_t number = atomic_load(&team.number);
+            const unsigned long number = atomic_load(&team.number);
             if (number != seen) return number;
             relax();
         }
@@ -130,10 +128,10 @@ static uint32_t next_job(uint32_t seen) {
 }
 
 static void *work(void *share) {
-    uint32_t seen = 0;
+    unsigned long seen = 0;
     for (;;) {
         seen = next_job(seen);
-        if ((long)(intptr_t)share < atomic_load(&team.n_shares)) compute((long)(intptr_t)share, seen);
+        if ((long)(intptr_t)share < atomic_load(&team.n_shares)) compute((long)(intptr_t)share);
     }
     return 0; /* never */
 }
