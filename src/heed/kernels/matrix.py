@@ -27,7 +27,7 @@ _TINY = 1e-30  # a row's largest number; anything smaller would make 127 / x ove
 
 def address(array: NDArray[Any]) -> int:
     """Return the address of a contiguous array's first element. `array.ctypes.data` takes four times as long."""
-    return ctypes.addressof(ctypes.c_char.from_buffer(array))
+    return ctypes.addressof(ctypes.c_char.from_buffer(array.data))
 
 
 def bf16_pairs(k: int) -> int:
