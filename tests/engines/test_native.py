@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -352,6 +353,95 @@ def test_threads_do_not_change_a_translation(run, monkeypatch):
     alone = translated(native, SEARCHES["beam"], texts)
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     assert_same(translated(native, SEARCHES["beam"], texts), alone)
+
+
+@pytest.fixture(scope="module")
+def wide_run(tokenizer, tmp_path_factory) -> Path:
+    """A model whose products are large enough to share."""
+    model = random_model(tokenizer, d_model=256, d_ff=4096, h=4, d_k=64, d_v=64)
+    return make_run(tmp_path_factory.mktemp("wide") / "run", tokenizer, model)
+
+
+@pytest.mark.parametrize("precision", ["float32", BFLOAT16, "int8"])
+@pytest.mark.parametrize("search", ["beam", "greedy", "sampling", "prefixes"])
+def test_threads_that_share_a_lone_text_do_not_change_a_bit(wide_run, monkeypatch, precision, search):
+    native, options = open_native([wide_run], "last", precision), SEARCHES[search]
+    if options.prefixes is not None:
+        options = replace(options, prefixes=options.prefixes[:1])
+    found = []
+    for n_threads in ("1", "2", "3"):
+        monkeypatch.setenv("OMP_NUM_THREADS", n_threads)
+        found.append([translated(native, options, [text]) for text in TEXTS])
+    for other in found[1:]:
+        assert other == found[0]
+
+
+def test_two_threads_that_translate_at_once(wide_run, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    native = open_native([wide_run], "last")
+    expected = [translated(native, SEARCHES["beam"], [text]) for text in TEXTS]
+    with ThreadPoolExecutor(3) as pool:
+        work = [pool.submit(translated, native, SEARCHES["beam"], [text]) for _ in range(6) for text in TEXTS]
+        assert [one.result() for one in work] == expected * 6
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no list of threads")
+def test_threads_start_only_for_a_lone_text_and_survive_a_fork(wide_run):
+    script = """
+import os, sys
+from pathlib import Path
+from heed.engines.native import open_native
+from heed.options import SearchOptions
+
+native = open_native([Path(sys.argv[1])], "last")
+def translated(texts):
+    return native.translate(texts, range(len(texts)), SearchOptions(beam=2), lambda done: None)
+def started():
+    return len(os.listdir("/proc/self/task"))
+before = started()
+os.environ["OMP_NUM_THREADS"] = "1"
+expected = translated(["a b c"])
+print(started() - before)
+os.environ["OMP_NUM_THREADS"] = "3"
+assert translated(["a b c"]) == expected
+print(started() - before)
+child = os.fork()
+if child == 0:
+    alone = started()
+    os._exit(0 if translated(["a b c"]) == expected and started() - alone == 2 else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+assert translated(["a b c"]) == expected
+"""
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-c", script, str(wide_run)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=root, timeout=60)
+    assert (done.stdout.split(), done.returncode) == (["0", "2", "0"], 0), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("n_texts", "n_threads", "sizes"),
+    [
+        (96, "2", [24] * 4),
+        (96, "1", [32] * 3),
+        (64, "2", [32] * 2),
+        (3, "2", [2, 1]),
+        (2, "3", [1, 1]),
+        (1, "2", [1]),
+        (130, "4", [17] * 7 + [11]),
+    ],
+)
+def test_batches_keep_all_threads_busy(tokenizer, tmp_path, monkeypatch, n_texts, n_threads, sizes):
+    native = open_native([make_run(tmp_path / "run", tokenizer, random_model(tokenizer))], "last")
+    monkeypatch.setenv("OMP_NUM_THREADS", n_threads)
+    found, start = list[int](), native._start
+
+    def counted(step, sources):
+        found.append(len(sources))
+        return start(step, sources)
+
+    monkeypatch.setattr(native, "_start", counted)
+    translated(native, SEARCHES["beam"], ["a b"] * n_texts)
+    assert sorted(found, reverse=True) == sizes
 
 
 @pytest.mark.parametrize("search", ["beam", "greedy"])

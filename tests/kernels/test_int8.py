@@ -29,7 +29,8 @@ def compiled(request, tmp_path_factory):
         pytest.skip(f"no {needed} here")
     made = tmp_path_factory.mktemp("int8") / "int8.so"
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))))
-    command = [compiler, "-std=c11", "-O3", "-shared", "-fPIC", "-w", *options, SOURCES / "int8.c", "-o", made, "-lm"]
+    command = [compiler, "-std=c11", "-O3", "-shared", "-fPIC", "-pthread", "-w", *options]
+    command += [SOURCES / "int8.c", SOURCES / "team.c", "-o", made, "-lm"]
     subprocess.run(command, check=True)
     variant = ctypes.CDLL(str(made))
     variant.heed_int8_linear.argtypes = library().heed_int8_linear.argtypes

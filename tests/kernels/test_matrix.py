@@ -24,13 +24,13 @@ def product(x: np.ndarray, matrix: Matrix) -> np.ndarray:
     y, pointers = np.full((rows, d_out), np.nan, np.float32), matrix.pointers
     scratch = np.empty(matrix.scratch(rows, d_in), np.float32)
     if isinstance(matrix, Float32Matrix):
-        library().heed_float32_linear(address(x), pointers.float32, address(y), rows, d_in, d_out)
+        library().heed_float32_linear(None, address(x), pointers.float32, address(y), rows, d_in, d_out)
     elif isinstance(matrix, Bfloat16Matrix):
         to_multiply = address(x), False, pointers.bf16, address(y)
         library().heed_bf16_multiply(*to_multiply, rows, d_in, d_out, False, address(scratch))
     else:
         codes = ctypes.byref(pointers.int8)
-        library().heed_int8_linear(address(x), codes, None, address(y), rows, d_in, d_out, address(scratch))
+        library().heed_int8_linear(None, address(x), codes, None, address(y), rows, d_in, d_out, address(scratch))
     return y
 
 

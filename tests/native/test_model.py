@@ -8,6 +8,7 @@ import pytest
 
 from heed.config import ModelConfig
 from heed.kernels.library import library
+from heed.kernels.matrix import Precision
 from heed.native.model import NativeModel, sinusoids
 from heed.native.state import Buffers, KeysValues, SearchState, Source
 from heed.native.weights import Weights
@@ -18,8 +19,11 @@ pytestmark = pytest.mark.skipif(library() is None, reason="no compiler")
 CONFIG = ModelConfig(encoder_layers=1, decoder_layers=2, d_model=20, d_ff=33, h=3, d_k=7, d_v=19, max_length=30)
 
 
-def random_model(config: ModelConfig = CONFIG) -> NativeModel:
-    weights, random = Weights(config, Vocabulary(37), "float32"), np.random.default_rng(0)
+def random_model(
+    config: ModelConfig = CONFIG, precision: Precision = "float32", vocabulary: Vocabulary | None = None
+) -> NativeModel:
+    weights = Weights(config, vocabulary or Vocabulary(37), precision)
+    random = np.random.default_rng(0)
     for place in weights._places.values():
         array = random.normal(0, 0.3, place.shape).astype(np.float32)
         for put in place.put:
@@ -168,6 +172,26 @@ def test_hypotheses_see_their_own_past_and_sentences_may_leave(model):
         kept = [kept[row] for row in rows]
         pasts = [[pasts[row][parent] for parent in own] for row, own in zip(rows, parents.tolist(), strict=True)]
         ids = random.integers(3, 37, (len(rows), 4))
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+@pytest.mark.parametrize("width", [1, 4])
+def test_threads_that_share_the_products_do_not_change_a_bit(precision, width):
+    config = ModelConfig(encoder_layers=1, decoder_layers=2, d_model=128, d_ff=1500, h=2)
+    model, found = random_model(config, precision, Vocabulary(6000)), []
+    for n_threads in (1, 2, 3, 7):
+        state, ids = model.start([[3, 4, 5, 6, 7, 8, 9, 1]], n_threads=n_threads), np.array([[0]])
+        encoded = [array for layer in state.source.slots.layers for array in layer]
+        steps = []
+        for step in range(5):
+            logits, state = model.step(ids, state, n_threads=n_threads)
+            steps.append(logits)
+            ids = np.arange(100 * step, 100 * step + width)[None]
+            state = state.select(np.array([0]), np.arange(width)[None] % logits.shape[1])
+        found.append([*encoded, *steps])
+    for other in found[1:]:
+        for array, expected in zip(other, found[0], strict=True):
+            np.testing.assert_array_equal(array, expected)
 
 
 def test_a_table_that_another_thread_replaces_meanwhile(monkeypatch):

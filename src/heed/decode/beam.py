@@ -64,11 +64,11 @@ def beam_search(step: Step[S], state: S, task: Task, beam: int, n_best: int = 1)
 
         # Candidates that end finish if they are among the best.
         ending_BN = ends_BN & (rank_N < beam) & np.isfinite(totals_BN)
-        for row, column in np.argwhere(ending_BN).tolist():
+        for row, column in np.argwhere(ending_BN).tolist() if ending_BN.any() else ():
             if active[row]:
                 parent, total = parents_BN[row, column], totals_BN[row, column]
                 logprobs = np.append(logprobs_BWt[row, parent], total - live_BW[row, parent])
-                ended = task.hypothesis(ids_BWt[row, parent].tolist(), total, logprobs, finished=True)
+                ended = task.hypothesis(ids_BWt[row, parent].tolist(), total, logprobs.tolist(), finished=True)
                 finished[sentences_B[row]].append(ended)
 
         # The best candidates that do not end continue.
@@ -127,7 +127,7 @@ def _fill_up(
     task: Task, done: list[Hypothesis], ids_Wt: Ints, logprobs_Wt: Floats, live_W: Floats, n_best: int
 ) -> None:
     """Fill up to `n_best` with unfinished hypotheses, at the length limit."""
-    for ids, logprobs, total in zip(ids_Wt.tolist(), logprobs_Wt, live_W.tolist(), strict=True):
+    for ids, logprobs, total in zip(ids_Wt.tolist(), logprobs_Wt.tolist(), live_W.tolist(), strict=True):
         if len(done) < n_best and total > -math.inf:
             done.append(task.hypothesis(ids, total, logprobs, finished=False))
 

@@ -9,9 +9,9 @@ def greedy_search(step: Step[S], state: S, task: Task) -> list[list[Hypothesis]]
     """Return the greedy hypothesis of each sentence."""
     n_sentences = len(task.limits)
     results: list[list[Hypothesis]] = [[] for _ in range(n_sentences)]
-    sentences_B = np.arange(n_sentences)
-    ids_Bt = np.empty((n_sentences, 0), dtype=np.int64)
-    logprobs_Bt = np.empty((n_sentences, 0))
+    ids: list[list[int]] = [[] for _ in range(n_sentences)]
+    logprobs: list[list[float]] = [[] for _ in range(n_sentences)]  # of each token
+    sentences = list(range(n_sentences))  # of the rows of the batch
     newest_BW = np.full((n_sentences, 1), task.start)
     total_BW: Floats = np.zeros((n_sentences, 1), dtype=np.float32)
     constrained = Constrained(task.constraint, n_sentences)
@@ -22,24 +22,25 @@ def greedy_search(step: Step[S], state: S, task: Task) -> list[list[Hypothesis]]
         before_BW = total_BW
         total_BW, parents_BW, newest_BW = scores.best(1, total_BW, task.never, constrained.allowed())
         del scores  # frees their memory for those of the next step
-        logprobs_Bt = np.concatenate((logprobs_Bt, difference(total_BW, before_BW)), 1)
-        ids_Bt = np.concatenate((ids_Bt, newest_BW), 1)
 
-        for row, sentence in enumerate(sentences_B.tolist()):
+        latest = difference(total_BW, before_BW)[:, 0].tolist()
+        for row, (sentence, token) in enumerate(zip(sentences, newest_BW[:, 0].tolist(), strict=True)):
             if not active[row]:
                 continue
-            finished = int(newest_BW[row, 0]) == task.end
-            if finished or ids_Bt.shape[1] >= task.limits[sentence]:
-                ids, total = ids_Bt[row].tolist(), total_BW[row, 0]
-                ids = ids[:-1] if finished else ids
-                results[sentence].append(task.hypothesis(ids, total, logprobs_Bt[row], finished))
+            logprobs[sentence].append(latest[row])
+            finished = token == task.end
+            if not finished:
+                ids[sentence].append(token)
+            if finished or len(ids[sentence]) >= task.limits[sentence]:
+                found = task.hypothesis(ids[sentence], total_BW[row, 0], logprobs[sentence], finished)
+                results[sentence].append(found)
                 active[row] = False
         rows_B = np.arange(len(active))
         if any(active) and may_compact(active):
             rows_B = rows_B[active]
             parents_BW = np.zeros((len(rows_B), 1), dtype=np.int64)
             state = state.select(rows_B, parents_BW)
-            sentences_B, ids_Bt, logprobs_Bt = sentences_B[rows_B], ids_Bt[rows_B], logprobs_Bt[rows_B]
+            sentences = [sentences[row] for row in rows_B.tolist()]
             newest_BW, total_BW = newest_BW[rows_B], total_BW[rows_B]
             active = [True] * len(rows_B)
         if any(active):

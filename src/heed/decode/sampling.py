@@ -45,7 +45,7 @@ def sample(
         for row, column in np.argwhere(stops_BW).tolist():
             ids, ended = ids_BWt[row, column].tolist(), bool(ended_BW[row, column])
             logprobs = logprobs_BWt[row, column]
-            drawn = task.hypothesis(ids[:-1] if ended else ids, logprobs.sum(), logprobs, ended)
+            drawn = task.hypothesis(ids[:-1] if ended else ids, logprobs.sum(), logprobs.tolist(), ended)
             results[sentences_B[row]].append(drawn)
         active_BW &= ~stops_BW
         rows_B = np.arange(len(active_BW))

@@ -144,10 +144,10 @@ class Task:
     deadline: float = float("inf")  # of time.monotonic()
     is_cancelled: Callable[[], bool] = lambda: False
 
-    def hypothesis(self, ids: list[int], total: float, log_probabilities: Floats, finished: bool) -> Hypothesis:
+    def hypothesis(self, ids: list[int], total: float, log_probabilities: list[float], finished: bool) -> Hypothesis:
         """Return a hypothesis, scored with the length penalty. If it is finished, the end token counts."""
         score = float(total) / length_penalty(len(ids) + finished, self.alpha)
-        return Hypothesis(ids, float(total), score, finished, log_probabilities.tolist())
+        return Hypothesis(ids, float(total), score, finished, log_probabilities)
 
     def check_time(self) -> None:
         """Check that the search may continue.

@@ -67,8 +67,9 @@ class NativeEngine(SearchEngine):
     def _max_positions(self) -> int | None:
         return min((model.target_limit for model in self.models if model.target_limit), default=None)
 
-    def _step(self) -> NativeStep:
-        return NativeStep(self.models)
+    def _step(self, n_batches: int) -> NativeStep:
+        """Several batches are computed in as many threads, but all threads share the steps of a single one."""
+        return NativeStep(self.models, available_threads() if n_batches == 1 else 1)
 
     def _start(self, step: NativeStep, sources: list[list[int]]) -> NativeStates:
         return step.start(sources)
@@ -109,14 +110,15 @@ class NativeEngine(SearchEngine):
         bounds = cut_by_budget(np.maximum(longer[order] + 1, self._min_tokens), self.decode.batch_tokens)
         batches = [order[begin:end].tolist() for begin, end in zip(bounds, bounds[1:], strict=False)]
         found: dict[int, PairScore] = {}
-        scores = map_batches(partial(self._score, ids), batches, self._n_threads, _pool, all_cores_if_single=True)
+        work = partial(self._score, self._step(len(batches)), ids)
+        scores = map_batches(work, batches, self._n_threads, _pool, all_cores_if_single=True)
         for rows, batch in zip(batches, scores, strict=True):
             found.update(zip(rows, batch, strict=True))
         return [found[i] for i in range(len(longer))]
 
-    def _score(self, ids: list[list[list[int]]], rows: list[int]) -> list[PairScore]:
+    def _score(self, step: NativeStep, ids: list[list[list[int]]], rows: list[int]) -> list[PairScore]:
         """Score one batch of pairs, given by their indices."""
-        vocabulary, step = self.tokenizer.vocabulary, self._step()
+        vocabulary = self.tokenizer.vocabulary
         state = step.start([[*ids[0][i], vocabulary.end] for i in rows])
         targets = [[*ids[1][i], vocabulary.end] for i in rows]
         newest_B1, totals_B = np.full((len(rows), 1), vocabulary.start), np.zeros(len(rows))

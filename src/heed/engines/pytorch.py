@@ -91,7 +91,7 @@ class PyTorchEngine(SearchEngine):
             return f'attention: a model of model.kind = "{self.models[0].config.kind}" has no attention weights'
         return super().supports(options)
 
-    def _step(self) -> ModelStep:
+    def _step(self, n_batches: int) -> ModelStep:
         return ModelStep(self._current_searchers(), self.device)
 
     def _start(self, step: ModelStep, sources: list[list[int]]) -> ModelStates:

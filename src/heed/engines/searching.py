@@ -19,7 +19,7 @@ from heed.decode.greedy import greedy_search
 from heed.decode.prefix import ForcedPrefix
 from heed.decode.required import Boundaries, RequiredPhrases
 from heed.decode.sampling import sample
-from heed.decode.search import Candidate, Constraint, Hypothesis, Requirement, Step, Task, Trace
+from heed.decode.search import Candidate, Constraint, Hypothesis, Ints, Requirement, Step, Task, Trace
 from heed.errors import DecodeError
 from heed.options import SearchOptions
 from heed.run import RunFolder
@@ -54,8 +54,8 @@ class SearchEngine(ABC):
         """The number of target positions that every model has; None: there is no limit."""
 
     @abstractmethod
-    def _step(self) -> Step[Any]:
-        """Return the step function to search with."""
+    def _step(self, n_batches: int) -> Step[Any]:
+        """Return the step function to search so many batches with."""
 
     @abstractmethod
     def _start(self, step: Any, sources: list[list[int]]) -> Any:
@@ -110,8 +110,9 @@ class SearchEngine(ABC):
         if options.required is not None:
             required = [[self.tokenizer.encode_ids(chain) for chain in chains] for chains in options.required]
         request = _Request(ids, numbers, prefixes, required, options, deadline)
-        step, n_threads = self._step(), self._n_threads
+        n_threads = self._n_threads
         batches = self._batches(request, n_threads)
+        step = self._step(len(batches))
         found: dict[int, Translation] = {}
         results = self._map_batches(partial(self._search, step, request), batches, n_threads)
         for rows, translations in zip(batches, results, strict=True):
@@ -124,13 +125,12 @@ class SearchEngine(ABC):
         lengths = np.array([len(one) + 1 for one in request.ids], dtype=np.int64)
         counted = np.maximum(lengths, self._min_tokens)
         widths = np.array([request.width(i) for i in range(len(lengths))], dtype=np.int64)
-        tokens_per_thread = -(-int(counted.sum()) // n_threads)
         batches: list[list[int]] = []
         for width in sorted(set(widths.tolist())):
             rows = np.flatnonzero(widths == width)
             order = rows[np.argsort(lengths[rows], kind="stable")]
-            budget = min(self.decode.batch_tokens, max(1, BATCH_TOKENS_TIMES_BEAM // width), tokens_per_thread)
-            bounds = cut_by_budget(counted[order], budget)
+            budget = min(self.decode.batch_tokens, max(1, BATCH_TOKENS_TIMES_BEAM // width))
+            bounds = _cut_evenly(counted[order], budget, n_threads)
             batches += [order[begin:end].tolist() for begin, end in zip(bounds, bounds[1:], strict=False)]
         return batches[::-1]
 
@@ -170,7 +170,7 @@ class SearchEngine(ABC):
                 found = beam_search(step, state, by_probability, request.width(rows[0]), options.n_best)
                 results = [
                     [
-                        task.hypothesis(one.ids, one.log_probability, np.array(one.log_probabilities), one.finished)
+                        task.hypothesis(one.ids, one.log_probability, one.log_probabilities, one.finished)
                         for one in several
                     ]
                     for several in found
@@ -219,6 +219,27 @@ class SearchEngine(ABC):
     def _traced(self, given: Candidate) -> TracedCandidate:
         (piece,) = self.tokenizer.pieces([given.token])
         return TracedCandidate(given.parent, piece, given.log_probability, given.score, given.fate)
+
+
+def _cut_evenly(sorted_lengths: Ints, budget: int, n_threads: int) -> Ints:
+    """Cut lengths into batches of at most `budget` tokens, as `cut_by_budget` does, but so that all threads are busy.
+
+    The number of batches is a multiple of that of threads, if there are enough texts, and batches are of equal size.
+    """
+    n_texts, n_batches = len(sorted_lengths), len(cut_by_budget(sorted_lengths, budget)) - 1
+    if n_batches < n_texts and n_batches % n_threads:
+        wanted = -(-n_batches // n_threads) * n_threads
+        # The smallest budget that makes no more batches than wanted: at least an equal share of all tokens, and at most
+        # what an equal share of the texts needs.
+        smallest = -(-int(sorted_lengths.sum()) // wanted)
+        budget = min(budget, -(-n_texts // wanted) * int(sorted_lengths[-1]))
+        while smallest < budget:
+            middle = (smallest + budget) // 2
+            if len(cut_by_budget(sorted_lengths, middle)) - 1 > wanted:
+                smallest = middle + 1
+            else:
+                budget = middle
+    return cut_by_budget(sorted_lengths, budget)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""Search several batches in parallel, one core each: the steps of a search are too small to share."""
+"""Search several batches in parallel, one core each: to share the steps of a search costs more than it saves.
+
+A single batch has all cores to itself, and shares them as well as it can.
+"""
 
 import os
 import threading

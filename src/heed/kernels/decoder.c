@@ -25,11 +25,6 @@ typedef struct {
     long vocab_size;
 } Decoder;
 
-typedef struct { /* keys and values of one layer, the heads of a position side by side */
-    float *k, *v;
-    const float *source_k, *source_v;
-} LayerCache;
-
 typedef struct { /* 0 where a slot is visible, else -inf; null if all are */
     const float *values;
     long sentence_stride, query_stride;
@@ -120,19 +115,21 @@ static void attend(
    overwritten. Their keys and values are written to the slots after `n_slots`, of `capacity` per sentence; `self_mask`
    includes these slots. `scratch` holds, for each row, 2 d_model + h d_v + max(h (2 d_k + d_v), d_ff) floats, plus what
    `attend` or `linear` needs. `self_weights` and `cross_weights` are null; or, for a single hypothesis of a single
-   sentence without masks, they get the attention weights of each layer and head over all slots. */
+   sentence without masks, they get the attention weights of each layer and head over all slots. Up to `n_threads`
+   threads share the products. */
 void heed_decode(
-    const Decoder *decoder, float *x, const LayerCache *cache, const Mask *self_mask, const Mask *cross_mask,
-    long n_sentences, long n_hypotheses, long n_slots, long capacity, long n_source, float *scratch, float *logits,
-    float *self_weights, float *cross_weights) {
+    const Decoder *decoder, float *x, const KeysValues *cache, const KeysValues *source, const Mask *self_mask,
+    const Mask *cross_mask, long n_sentences, long n_hypotheses, long n_slots, long capacity, long n_source,
+    float *scratch, float *logits, float *self_weights, float *cross_weights, long n_threads) {
     const Stack *stack = &decoder->stack;
+    Team *team = heed_team_take(n_threads);
     const long rows = n_sentences * n_hypotheses, d = stack->d_model, n_visible = n_slots + n_hypotheses;
     const long keys = stack->h * stack->d_k, values = stack->h * stack->d_v, qkv_row = 2 * keys + values;
     float *normalized = scratch, *y = normalized + rows * d, *context = y + rows * d, *wide = context + rows * values;
     float *rest = wide + rows * (qkv_row > stack->d_ff ? qkv_row : stack->d_ff);
-    for (const Layer *layer = decoder->layers; layer < decoder->layers + stack->n_layers; layer++, cache++) {
+    for (const Layer *layer = decoder->layers; layer < decoder->layers + stack->n_layers; layer++, cache++, source++) {
         const float *input = sublayer_input(stack, x, normalized, layer->self_norm, rows);
-        linear(stack, input, &layer->self_qkv, wide, rows, d, qkv_row, rest);
+        linear(stack, team, input, &layer->self_qkv, wide, rows, d, qkv_row, rest);
         for (long b = 0; b < n_sentences; b++)
             for (long i = 0; i < n_hypotheses; i++) {
                 const float *qkv = wide + (b * n_hypotheses + i) * qkv_row;
@@ -142,21 +139,22 @@ void heed_decode(
         attend(
             stack, wide, qkv_row, cache->k, cache->v, capacity, *self_mask, n_sentences, n_hypotheses, n_visible, rest,
             self_weights, context);
-        linear(stack, context, &layer->self_out, y, rows, values, d, rest);
+        linear(stack, team, context, &layer->self_out, y, rows, values, d, rest);
         add_residual(stack, x, y, layer->self_norm, rows);
 
         input = sublayer_input(stack, x, normalized, layer->cross_norm, rows);
-        linear(stack, input, &layer->cross_q, wide, rows, d, keys, rest);
+        linear(stack, team, input, &layer->cross_q, wide, rows, d, keys, rest);
         attend(
-            stack, wide, keys, cache->source_k, cache->source_v, n_source, *cross_mask, n_sentences, n_hypotheses,
+            stack, wide, keys, source->k, source->v, n_source, *cross_mask, n_sentences, n_hypotheses,
             n_source, rest, cross_weights, context);
-        linear(stack, context, &layer->cross_out, y, rows, values, d, rest);
+        linear(stack, team, context, &layer->cross_out, y, rows, values, d, rest);
         add_residual(stack, x, y, layer->cross_norm, rows);
 
-        feed_forward(stack, x, &layer->feed_forward, layer->feed_forward_norm, rows, normalized, y, wide, rest);
+        feed_forward(stack, team, x, &layer->feed_forward, layer->feed_forward_norm, rows, normalized, y, wide, rest);
         if (self_weights) self_weights += stack->h * n_visible;
         if (cross_weights) cross_weights += stack->h * n_source;
     }
     const float *last = sublayer_input(stack, x, normalized, stack->last_norm, rows);
-    linear(stack, last, &decoder->logits, logits, rows, d, decoder->vocab_size, rest);
+    linear(stack, team, last, &decoder->logits, logits, rows, d, decoder->vocab_size, rest);
+    heed_team_return();
 }

@@ -110,16 +110,15 @@ class CompiledDecoder:
         rows = n_sentences * width
         shared_scratch = max(2 * max(n_slots + width, n_source) + 32, rows * self._int8_scratch_per_row)
         scratch = x_BWD.new_empty(rows * self._scratch_per_row + shared_scratch)
-        pointers = [tensor.data_ptr() for layer in cache for tensor in layer]
         logits_BWV = x_BWD.new_empty(n_sentences, width, self._vocab_size)
         self._library.heed_decode(
             ctypes.byref(self._decoder),
             x_BWD.data_ptr(),
-            (POINTER * len(pointers))(*pointers),
+            *(_pointers([tensor for layer in cache for tensor in layer[side]]) for side in (slice(2), slice(2, 4))),
             ctypes.byref(_mask(self_mask_BWM)),
             ctypes.byref(_mask(cross_mask_B1S)),
             *(n_sentences, width, n_slots, capacity, n_source),
-            *(scratch.data_ptr(), logits_BWV.data_ptr(), None, None),
+            *(scratch.data_ptr(), logits_BWV.data_ptr(), None, None, 1),
         )
         return logits_BWV
 
@@ -201,6 +200,10 @@ def _check_tensor(what: str, tensor: Tensor, shape: tuple[int, ...], rows_may_ha
             f"{what} is {tuple(tensor.shape)}, {tensor.dtype}, on {tensor.device}, strides {tensor.stride()}; this "
             f"decoder needs {shape}, torch.float32, on cpu, contiguous. Was the model changed meanwhile?"
         )
+
+
+def _pointers(tensors: Sequence[Tensor]) -> ctypes.Array[ctypes.c_void_p]:
+    return (POINTER * len(tensors))(*(tensor.data_ptr() for tensor in tensors))
 
 
 def _mask(mask_BNM: Tensor | None) -> Mask:

@@ -29,23 +29,36 @@ INLINE void multiply(const float *x, long in, const float *panel, int rows, floa
     }
 }
 
-void heed_float32_linear(const float *x, const float *weight, float *y, long rows, long in, long out) {
-    for (long begin = 0; begin < out; begin += PANEL) {
-        const float *panel = weight + begin * in;
-        const long n = out - begin < PANEL ? out - begin : PANEL;
-        for (long first = 0; first < rows; first += ROWS) {
-            const int n_rows = rows - first < ROWS ? (int)(rows - first) : ROWS;
-            const float *block = x + first * in;
-            float sums[ROWS][PANEL];
-            switch (n_rows) { /* each case has a constant, so that its sums stay in registers */
-            case 1: multiply(block, in, panel, 1, sums); break;
-            case 2: multiply(block, in, panel, 2, sums); break;
-            case 3: multiply(block, in, panel, 3, sums); break;
-            case 4: multiply(block, in, panel, 4, sums); break;
-            case 5: multiply(block, in, panel, 5 < ROWS ? 5 : ROWS, sums); break;
-            case 6: multiply(block, in, panel, 6 < ROWS ? 6 : ROWS, sums); break;
-            }
-            for (int r = 0; r < n_rows; r++) memcpy(y + (first + r) * out + begin, sums[r], n * sizeof(float));
+enum { ENOUGH = 100 * 1000 }; /* multiplications: below, to share them takes longer than to compute them */
+
+typedef struct {
+    const float *x, *weight;
+    float *y;
+    long rows, in, out;
+} Product;
+
+/* Multiply all rows of x by a panel of the weight. */
+static void multiply_panel(const void *product, long number) {
+    const Product p = *(const Product *)product;
+    const long begin = number * PANEL, n = p.out - begin < PANEL ? p.out - begin : PANEL;
+    const float *panel = p.weight + begin * p.in;
+    for (long first = 0; first < p.rows; first += ROWS) {
+        const int n_rows = p.rows - first < ROWS ? (int)(p.rows - first) : ROWS;
+        const float *block = p.x + first * p.in;
+        float sums[ROWS][PANEL];
+        switch (n_rows) { /* each case has a constant, so that its sums stay in registers */
+        case 1: multiply(block, p.in, panel, 1, sums); break;
+        case 2: multiply(block, p.in, panel, 2, sums); break;
+        case 3: multiply(block, p.in, panel, 3, sums); break;
+        case 4: multiply(block, p.in, panel, 4, sums); break;
+        case 5: multiply(block, p.in, panel, 5 < ROWS ? 5 : ROWS, sums); break;
+        case 6: multiply(block, p.in, panel, 6 < ROWS ? 6 : ROWS, sums); break;
         }
+        for (int r = 0; r < n_rows; r++) memcpy(p.y + (first + r) * p.out + begin, sums[r], n * sizeof(float));
     }
+}
+
+void heed_float32_linear(Team *team, const float *x, const float *weight, float *y, long rows, long in, long out) {
+    const Product product = {x, weight, y, rows, in, out};
+    heed_team_share(rows * in * out < ENOUGH ? 0 : team, (out + PANEL - 1) / PANEL, multiply_panel, &product);
 }

@@ -13,6 +13,7 @@ enum {
     PANEL = 64,       /* columns */
     GROUP = 4,        /* adjacent rows of a column */
     MAX_CODE = 127,
+    ENOUGH = 700 * 1000, /* multiplications: below, to share them takes longer than to compute them */
     ZERO_POINT = 128, /* added to the codes of weights: the instructions need one unsigned operand */
 };
 static const float TINY = 1e-30f; /* for a row's largest number: anything smaller would make MAX_CODE / x overflow */
@@ -132,8 +133,49 @@ static float quantize(const float *x, Code *codes, long in, long padded, int32_t
     return largest / MAX_CODE;
 }
 
+typedef struct {
+    const Code *codes; /* and, for each row of x, its scale and offset */
+    const float *scales;
+    const int32_t *offsets;
+    const Int8Weight *weight;
+    const float *bias;
+    float *y;
+    long rows, groups, out;
+} Product;
+
+/* Multiply all rows of x by a panel of the weight. */
+static void multiply_panel(const void *product, long number) {
+    const Product p = *(const Product *)product;
+    const long begin = number * PANEL, n = p.out - begin < PANEL ? p.out - begin : PANEL;
+    const uint8_t *panel = p.weight->codes + begin * p.groups * GROUP;
+    const float *column_scales = p.weight->scales + begin;
+    for (long first = 0; first < p.rows; first += ROWS) {
+        const int n_rows = p.rows - first < ROWS ? (int)(p.rows - first) : ROWS;
+        const Code *block = p.codes + first * p.groups * GROUP;
+        int32_t sums[ROWS][PANEL];
+        switch (n_rows) { /* each case has a constant, so that its sums stay in registers */
+        case 1: multiply(block, p.groups, panel, 1, sums); break;
+        case 2: multiply(block, p.groups, panel, 2, sums); break;
+        case 3: multiply(block, p.groups, panel, 3 < ROWS ? 3 : ROWS, sums); break;
+        case 4: multiply(block, p.groups, panel, 4 < ROWS ? 4 : ROWS, sums); break;
+        case 5: multiply(block, p.groups, panel, 5 < ROWS ? 5 : ROWS, sums); break;
+        case 6: multiply(block, p.groups, panel, 6 < ROWS ? 6 : ROWS, sums); break;
+        }
+        for (int r = 0; r < n_rows; r++) {
+            float *row = p.y + (first + r) * p.out + begin;
+            const float scale = p.scales[first + r];
+            const int32_t offset = p.offsets[first + r];
+            if (p.bias)
+                for (long c = 0; c < n; c++)
+                    row[c] = (float)(sums[r][c] - offset) * (scale * column_scales[c]) + p.bias[begin + c];
+            else
+                for (long c = 0; c < n; c++) row[c] = (float)(sums[r][c] - offset) * (scale * column_scales[c]);
+        }
+    }
+}
+
 void heed_int8_linear(
-    const float *x, const Int8Weight *weight, const float *bias, float *y, long rows, long in, long out,
+    Team *team, const float *x, const Int8Weight *weight, const float *bias, float *y, long rows, long in, long out,
     float *scratch) {
     const long groups = (in + GROUP - 1) / GROUP;
     float *scales = scratch;
@@ -141,32 +183,6 @@ void heed_int8_linear(
     Code *codes = (Code *)(offsets + rows);
     for (long r = 0; r < rows; r++)
         scales[r] = quantize(x + r * in, codes + r * groups * GROUP, in, groups * GROUP, offsets + r);
-    for (long begin = 0; begin < out; begin += PANEL) {
-        const uint8_t *panel = weight->codes + begin * groups * GROUP;
-        const float *column_scales = weight->scales + begin;
-        const long n = out - begin < PANEL ? out - begin : PANEL;
-        for (long first = 0; first < rows; first += ROWS) {
-            const int n_rows = rows - first < ROWS ? (int)(rows - first) : ROWS;
-            const Code *block = codes + first * groups * GROUP;
-            int32_t sums[ROWS][PANEL];
-            switch (n_rows) { /* each case has a constant, so that its sums stay in registers */
-            case 1: multiply(block, groups, panel, 1, sums); break;
-            case 2: multiply(block, groups, panel, 2, sums); break;
-            case 3: multiply(block, groups, panel, 3 < ROWS ? 3 : ROWS, sums); break;
-            case 4: multiply(block, groups, panel, 4 < ROWS ? 4 : ROWS, sums); break;
-            case 5: multiply(block, groups, panel, 5 < ROWS ? 5 : ROWS, sums); break;
-            case 6: multiply(block, groups, panel, 6 < ROWS ? 6 : ROWS, sums); break;
-            }
-            for (int r = 0; r < n_rows; r++) {
-                float *row = y + (first + r) * out + begin;
-                const float scale = scales[first + r];
-                const int32_t offset = offsets[first + r];
-                if (bias)
-                    for (long c = 0; c < n; c++)
-                        row[c] = (float)(sums[r][c] - offset) * (scale * column_scales[c]) + bias[begin + c];
-                else
-                    for (long c = 0; c < n; c++) row[c] = (float)(sums[r][c] - offset) * (scale * column_scales[c]);
-            }
-        }
-    }
+    const Product product = {codes, scales, offsets, weight, bias, y, rows, groups, out};
+    heed_team_share(rows * in * out < ENOUGH ? 0 : team, (out + PANEL - 1) / PANEL, multiply_panel, &product);
 }

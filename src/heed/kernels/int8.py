@@ -46,7 +46,7 @@ def int8_linear(x_RI: Tensor, weight: Int8Weight, bias_O: Tensor | None = None) 
         )
     y_RO, scratch = x_RI.new_empty(rows, out), x_RI.new_empty(rows * (d_in // 2 + 4))
     library.heed_int8_linear(
-        *(x_RI.data_ptr(), ctypes.byref(weight.pointers), None if bias_O is None else bias_O.data_ptr()),
+        *(None, x_RI.data_ptr(), ctypes.byref(weight.pointers), None if bias_O is None else bias_O.data_ptr()),
         *(y_RO.data_ptr(), rows, d_in, out, scratch.data_ptr()),
     )
     return y_RO

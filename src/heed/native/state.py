@@ -5,6 +5,7 @@ its own past. The cache takes most of the memory of a search. So it is never in 
 without the slots that no hypothesis sees, one layer at a time.
 """
 
+import ctypes
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from heed.kernels.matrix import Floats, Ints
+from heed.kernels.matrix import Floats, Ints, address
+from heed.kernels.structures import POINTER
 
 _INITIAL_SLOTS = 32
 _SPARE_SLOTS_PER_HYPOTHESIS = 8  # that the cache has at least, when it is enlarged or moved
@@ -23,6 +25,7 @@ class KeysValues:
 
     def __init__(self, layers: list[tuple[Floats, Floats]]) -> None:
         self.layers = layers  # k_BMX, v_BMY
+        self._checked: tuple[tuple[int, ...], ctypes.Array[ctypes.c_void_p]] | None = None  # sizes, pointers
 
     @staticmethod
     def empty(n_layers: int, n_sentences: int, n_slots: int, keys: int, values: int) -> "KeysValues":
@@ -45,6 +48,25 @@ class KeysValues:
         if not self.layers:
             raise ValueError("a state of search cannot be used after `select`, which moves its KV cache")
         return self.layers[0][0]
+
+    def pointers(
+        self, n_layers: int, n_sentences: int, n_slots: int, keys: int, values: int
+    ) -> "ctypes.Array[ctypes.c_void_p]":
+        """Return what C gets of arrays of these sizes. They are checked once, not in each step of a search.
+
+        Raises:
+            ValueError: a size, type or layout does not match.
+        """
+        sizes = n_layers, n_sentences, n_slots, keys, values
+        if self._checked is None or self._checked[0] != sizes:
+            if len(self.layers) != n_layers:
+                raise ValueError(f"the KV cache is of {len(self.layers)} layers; this model needs {n_layers}")
+            for k_BMX, v_BMY in self.layers:
+                check("the KV cache", k_BMX, (n_sentences, n_slots, keys))
+                check("the KV cache", v_BMY, (n_sentences, n_slots, values))
+            addresses = [address(array) for layer in self.layers for array in layer]
+            self._checked = sizes, (POINTER * len(addresses))(*addresses)
+        return self._checked[1]
 
     def copy(self, n_slots: int, capacity: int) -> "KeysValues":
         """Return a copy of the first slots with capacity for more."""
@@ -79,9 +101,23 @@ class KeysValues:
 
     def _replace(self, change: Callable[[Floats], Floats]) -> None:
         """Replace each array, and free it before the next."""
+        self._checked = None
         for i in range(len(self.layers)):
             self.layers[i] = change(self.layers[i][0]), self.layers[i][1]
             self.layers[i] = self.layers[i][0], change(self.layers[i][1])
+
+
+def check(what: str, array: Floats, shape: tuple[int, ...]) -> None:
+    """Check that C can read an array of this shape.
+
+    Raises:
+        ValueError: it has another shape, is not float32, or is not contiguous.
+    """
+    if array.shape != shape or array.dtype != np.float32 or not array.flags.c_contiguous:
+        raise ValueError(
+            f"{what} is {array.shape}, {array.dtype}, strides {array.strides}; this model needs {shape}, float32, "
+            "contiguous"
+        )
 
 
 def _enlarged(old_BMX: Floats, n_slots: int, capacity: int) -> Floats:
@@ -173,9 +209,9 @@ class SearchState:
             buffers.slots.enlarge(self.n_slots, _capacity(end, width))
         buffers.n_used = end
         if self.mask_BWM is not None or width > 1:
-            own_BWW = np.broadcast_to(_own_slot_mask(width), (self.n_sentences, width, width))
-            past_BWM = np.broadcast_to(self._mask(), (self.n_sentences, width, self.n_slots))
-            mask_BWM = np.concatenate((past_BWM, own_BWW), 2)
+            mask_BWM = np.empty((self.n_sentences, width, end), np.float32)
+            mask_BWM[:, :, : self.n_slots] = self._mask()
+            mask_BWM[:, :, self.n_slots :] = _own_slot_mask(width)
         return SearchState(self.source, buffers, end, mask_BWM, self.position + 1)
 
     def _mask(self) -> Floats:

@@ -52,15 +52,19 @@ class ArrayScores:
 class NativeStep:
     """One model, or an ensemble whose probabilities are averaged, as a step function of search."""
 
-    def __init__(self, models: Sequence[NativeModel]) -> None:
-        self._models = models
+    def __init__(self, models: Sequence[NativeModel], n_threads: int = 1) -> None:
+        """Make a step function whose calls up to `n_threads` threads share."""
+        self._models, self._n_threads = models, n_threads
 
     def start(self, sources: Sequence[Sequence[int]]) -> NativeStates:
         """Return the state before the first token of these source sentences, which have their end tokens."""
-        return NativeStates([model.start(sources) for model in self._models])
+        return NativeStates([model.start(sources, n_threads=self._n_threads) for model in self._models])
 
     def __call__(self, ids_BW: Ints, state: NativeStates) -> tuple[ArrayScores, NativeStates]:
-        stepped = [model.step(ids_BW, one) for model, one in zip(self._models, state.states, strict=True)]
+        stepped = [
+            model.step(ids_BW, one, n_threads=self._n_threads)
+            for model, one in zip(self._models, state.states, strict=True)
+        ]
         logits = [logits_BWV for logits_BWV, _ in stepped]
         if len(logits) > 1:
             logits = [averaged(list(map(log_softmax, logits)))]

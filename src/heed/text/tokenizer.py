@@ -26,6 +26,9 @@ from heed.vocabulary import Vocabulary
 # words, so we split lines into chunks below both limits, and nothing is skipped.
 _CHUNK_CHARACTERS = 1000
 
+# Sentencepiece starts threads for a list of texts, which takes as long as encoding so many one by one.
+_FEW_TEXTS = 20
+
 # Sentencepiece also skips every line with this character, which means "unknown" during learning. We learn such lines
 # without it; in a text to encode, it becomes bytes.
 _RESERVED = "\u2585"
@@ -166,8 +169,11 @@ class Tokenizer:
         return Encoding(text, found["ids"], found["pieces"], [(begin, end) for begin, end in found["offsets"]])
 
     def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Encode many texts to ids only, which is fast."""
-        ids: list[list[int]] = self._processor.encode([normalize(text) for text in texts])
+        """Encode texts to ids only, which is fast."""
+        normalized = [normalize(text) for text in texts]
+        if len(normalized) < _FEW_TEXTS:
+            return [self._processor.encode(text) for text in normalized]
+        ids: list[list[int]] = self._processor.encode(normalized)
         return ids
 
     def encode_arrays(self, normalized: Sequence[str]) -> list[NDArray[np.int32]]:
