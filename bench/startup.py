@@ -3,8 +3,8 @@
     python bench/startup.py [--model FOLDER] [--input FILE] [--lines 1] [--rounds 10] [--json]
 
 Each turn starts the real command in a new process. The engines take turns, and the first round, which may compile
-kernels or make exports, does not count. The time is from the start of the process to its first byte of output and to
-its end; the memory is the peak of the process.
+kernels, does not count. The time is from the start of the process to its first byte of output and to its end; the
+memory is the peak of the process.
 """
 
 import argparse
@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from importlib.util import find_spec
 from pathlib import Path
 
 TEXT = "A man is riding a bike."
@@ -24,8 +23,6 @@ SIDES = {
     "torch int8": ["--engine", "torch", "--int8"],
     "native": ["--engine", "native"],
     "native int8": ["--engine", "native", "--int8"],
-    "ctranslate2": ["--engine", "ctranslate2"],
-    "ctranslate2 int8": ["--engine", "ctranslate2", "--int8"],
 }
 
 
@@ -55,14 +52,13 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     lines = [TEXT] * args.lines if args.input is None else args.input.read_text(encoding="utf-8").splitlines()
-    sides = {name: options for name, options in SIDES.items() if find_spec("ctranslate2") or "ctr" not in name}
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in sides}
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in SIDES}
     with tempfile.TemporaryDirectory() as folder:
         text = Path(folder) / "in.txt"
         text.write_text("".join(f"{line}\n" for line in lines[: args.lines]), encoding="utf-8")
         model = ["--model", args.model] if args.model else []
         for turn in range(args.rounds + 1):
-            for name, options in sides.items():
+            for name, options in SIDES.items():
                 once = measure([sys.executable, "-m", "heed", "translate", *model, "--input", str(text), *options])
                 if turn:
                     found[name].append(once)

@@ -71,8 +71,8 @@ TORCHLESS_FILES = [
     *("decode/search.py", "decode/beam.py", "decode/greedy.py", "decode/sampling.py", "decode/prefix.py"),
     *("decode/penalty.py", "decode/required.py", "decode/banks.py", "kernels/candidates.py", "kernels/matrix.py"),
     *("kernels/bf16_ways.py", "kernels/try_bf16.py"),
-    *("kernels/structures.py", "engines/__init__.py", "engines/ctranslate2.py", "engines/exported.py"),
-    *("engines/native.py", "engines/searching.py", "engines/threads.py", "data/batching.py"),
+    *("kernels/structures.py", "engines/__init__.py", "engines/native.py", "engines/searching.py"),
+    *("engines/threads.py", "data/batching.py"),
     *("paper/report.py", "paper/chart.py", "paper/fit.py", "paper/resumable.py", "paper/table4.py"),
 ]
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -254,7 +254,7 @@ def test_nothing_heavy_is_loaded_before_it_is_needed(script: str) -> None:
 @pytest.mark.parametrize(
     "package",
     ["heed.text.tokenizer", "heed.translation", "heed.evaluate", "heed.demo.grammar"]
-    + ["heed.loading", "heed.engines.exported", "heed.decode.beam", "heed.decode.sampling"]
+    + ["heed.loading", "heed.decode.beam", "heed.decode.sampling"]
     + ["heed.run", "heed.engines.native"],
 )
 def test_torch_is_not_loaded_by_way_of_others_either(package: str) -> None:

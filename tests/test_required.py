@@ -481,14 +481,6 @@ def test_a_glossary_of_another_type_is_refused(translator):
         translator.translate(["fox"], glossary={"fox": " "})
 
 
-def test_ctranslate2_refuses_with_a_reason():
-    from heed.engines.ctranslate2 import unsupported
-
-    assert "does not support glossaries" in unsupported(SearchOptions(glossary=heed.Glossary()))
-    assert "cannot force what must be copied" in unsupported(SearchOptions(copy=True))
-    assert unsupported(SearchOptions()) is None
-
-
 def test_without_terms_a_search_for_other_characters_ranks_as_usual(translator, monkeypatch):
     """Nothing has to be written there, so nothing has a price that a length penalty could divide."""
     alphas = []

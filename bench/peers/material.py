@@ -15,7 +15,6 @@ from heed.data.batch import Batch, make_batch
 from heed.data.batching import BatchPlan
 from heed.data.corpus import ParallelText
 from heed.data.prepare import prepare
-from heed.loading import load
 from heed.model.size import update_operations
 from heed.model.transformer import Transformer
 from heed.presets import preset
@@ -111,8 +110,6 @@ def translation_job(
     ):
         export = [sys.executable, "-m", "heed", "export", "--model", run, "--out", folder / name, *options]
         subprocess.run(export, check=True, capture_output=True)
-    for int8 in (False, True):
-        load(run, int8=int8, engine="ctranslate2")  # exports on first use, which must not count as the engine's memory
     config = RunFolder.open(run).config
     return {
         "folder": str(folder),

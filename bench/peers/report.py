@@ -174,8 +174,8 @@ def translating(job: dict[str, Any], rounds: int, running: Running) -> Table:
     if not exact:
         columns["bleu"] = ("BLEU", "{:.2f}")
     notes = [
-        "heed with `heed.load(run).translate(texts)`, which uses the native engine if there is a C compiler; its other "
-        'engines with `heed.load(run, engine="torch")` and `"ctranslate2"`. Ratios are of the same precision.',
+        "heed with `heed.load(run).translate(texts)`, which uses the native engine if there is a C compiler; the torch "
+        'engine with `heed.load(run, engine="torch")`. Ratios are of the same precision.',
         "CTranslate2 from `heed export --to ctranslate2`: many sentences with two workers of one thread, at most 32 "
         "per batch.",
         "HF generate from `heed export --to huggingface`: batches of 64 of similar length, early stopping.",
@@ -186,11 +186,6 @@ def translating(job: dict[str, Any], rounds: int, running: Running) -> Table:
         + "; heed as configured by default.",
         "Memory: the peak of the process while it translated everything.",
     ]
-    if exact:
-        notes.append(
-            "heed's CTranslate2 engine is not in this table: it searches a sentence again that reaches the length "
-            "limit, and here every sentence does."
-        )
     bars = {"sentences_per_second": "sentences/s (more is better)", "beam": "one sentence, ms (less is better)"}
     title = f"Translating compared with other software, {job['preset']}, {date()}"
     return Table(title, setting, rows, columns, bars, notes, _failures(running))

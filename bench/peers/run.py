@@ -42,8 +42,6 @@ TRANSLATE = [
     Peer("heed int8", "", "translate_heed.py", ("int8",)),
     Peer("heed, torch engine", "", "translate_heed.py", ("torch",)),
     Peer("heed, torch engine int8", "", "translate_heed.py", ("torch", "int8")),
-    Peer("heed, CTranslate2 engine", "", "translate_heed.py", ("ctranslate2",)),
-    Peer("heed, CTranslate2 engine int8", "", "translate_heed.py", ("ctranslate2", "int8")),
     Peer("CTranslate2 float32", "ctranslate2", "translate_ctranslate2.py"),
     Peer("CTranslate2 int8", "ctranslate2", "translate_ctranslate2.py", ("int8",)),
     Peer("HF generate", "transformers", "translate_marian.py"),
@@ -104,9 +102,6 @@ def _translate(args: argparse.Namespace, peers: list[Peer], pythons: dict[Peer, 
     from material import translation_job, write_job
 
     job = translation_job(DATA, args.run, args.untrained, args.sentences, folder)
-    if args.untrained:
-        # At the length limit this engine searches again with a wider beam, and here everything ends at the limit.
-        peers = [peer for peer in peers if "ctranslate2" not in peer.arguments]
     rounds = args.rounds or 3
     with Running(peers, pythons, write_job(job, folder), folder) as running:
         for task in ("all", "one by one, greedy", "one by one, beam"):

@@ -98,7 +98,7 @@ def main() -> int:
     args = parser.parse_args()
     parts, presets = args.only.split(","), args.presets.split(",")
     if not set(parts) <= set(PARTS) or not set(presets) <= set(SHAPES):
-        parser.error(f"--only takes some of {','.join(PARTS)}; --presets some of {','.join(PRESETS)}")
+        parser.error(f"--only takes some of {','.join(PARTS)}; --presets some of {','.join(SHAPES)}")
     if not (DATA / "multi30k" / "train.en").exists():
         raise SystemExit(f"{DATA}: no multi30k/train.en; name the folder that has it with HEED_DATA")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the normal exit, which ends the peers

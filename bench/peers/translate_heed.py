@@ -1,4 +1,4 @@
-"""Translate with heed's public interface, by default or with the engine that is an argument; with "int8" in 8 bits."""
+"""Translate with heed's public interface: by default, or with the torch engine ("torch"); with "int8" in 8 bits."""
 
 import sys
 
@@ -10,7 +10,7 @@ from heed.allocator import keep_freed_memory
 
 job = read_job()
 keep_freed_memory()  # as `heed translate` does
-engine = next((word for word in sys.argv[2:] if word in ("torch", "ctranslate2")), None)
+engine = "torch" if "torch" in sys.argv[2:] else None
 translator = heed.load(job["run"], int8="int8" in sys.argv[2:], engine=engine)
 
 

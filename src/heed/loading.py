@@ -33,9 +33,8 @@ def load(
         int8: search with 8-bit weights: faster, slightly less accurate.
         bfloat16: search with 16-bit weights: half the memory, more accurate than 8 bits. It needs the engine "native"
             and a processor with AVX512-BF16 or AMX.
-        engine: "native" is heed's own search in C, which does not import torch, and "torch" the same with PyTorch;
-            "ctranslate2" uses CTranslate2, if it is installed. Default: "native" if there is a C compiler and it
-            implements the model, otherwise "torch".
+        engine: "native" is heed's own search in C, which does not import torch, and "torch" the same with PyTorch.
+            Default: "native" if there is a C compiler and it implements the model, otherwise "torch".
 
     Raises:
         ConfigError: there is no such engine, or it does not support this.
@@ -48,16 +47,12 @@ def load(
             raise TypeError(f'load takes folders one by one, as in load("runs/x", "runs/y"), not {path!r}')
     if not isinstance(checkpoint, str):
         raise TypeError(f'checkpoint must be "best", "last" or a name such as "step-00000500", not {checkpoint!r}')
+    if engine not in (None, *NAMES):
+        raise ConfigError(_no_such_engine(engine))
     folders = [find_model(path) for path in paths] or [default_model()]
     if bfloat16 and (reason := _reason_not_bfloat16(folders, int8, engine)) is not None:
         raise ConfigError(f"bfloat16 weights (--bfloat16, bfloat16=True) {reason}")
     engine = default_engine(folders) if engine is None else engine
-    if engine == "ctranslate2":
-        from heed.engines.exported import open_ctranslate2
-
-        return Translator(open_ctranslate2(folders, checkpoint, int8))
-    if engine not in NAMES:
-        raise ConfigError(f"there is no engine {engine!r}; there are: {', '.join(NAMES)}")
     if engine == "native":
         from heed.engines.native import open_native
 
@@ -69,6 +64,15 @@ def load(
 
         opened = open_pytorch(folders, checkpoint, int8)
     return Translator(opened, partial(_read_calibration, folders, checkpoint))
+
+
+def _no_such_engine(name: object) -> str:
+    if name == "ctranslate2":
+        return (
+            "there is no engine 'ctranslate2' any more; leave it out for heed's own search, the default (to use the "
+            "model in CTranslate2 itself: heed export --to ctranslate2)"
+        )
+    return f"there is no engine {name!r}; there are: {', '.join(NAMES)}"
 
 
 def _reason_not_bfloat16(folders: Sequence[Path], int8: bool, engine: str | None) -> str | None:

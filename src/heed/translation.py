@@ -66,7 +66,7 @@ class Translation:
     cuts: tuple[str, ...] = ()  # where a text over the model's limit was cut, ("sentence end",); between sentences
     # The n best, starting with this one, if more than one was asked for.
     alternatives: tuple["Translation", ...] = field(default=(), repr=False)
-    # Of each piece and, if finished, the end token; () if the engine does not return them.
+    # Of each piece and, if finished, the end token.
     log_probabilities: tuple[float, ...] = field(default=(), repr=False)
     terms: tuple[Entry, ...] = field(default=(), repr=False)  # the glossary's entries that apply to the text
     forced: tuple[str, ...] = field(default=(), repr=False)  # target terms and copied spans that search had to include

@@ -93,11 +93,7 @@ class Translator:
         return self._calibration
 
     def _pytorch(self) -> "PyTorchEngine":
-        """Return the torch engine, for what only it can do; a native engine's models are loaded again with torch.
-
-        Raises:
-            DecodeError: this translator has another engine.
-        """
+        """Return the torch engine, for what only it can do; a native engine's models are loaded again with torch."""
         from heed.engines.native import NativeEngine
 
         if isinstance(self.engine, NativeEngine):
@@ -108,8 +104,7 @@ class Translator:
             return self._reference
         from heed.engines.pytorch import PyTorchEngine
 
-        if not isinstance(self.engine, PyTorchEngine):
-            raise DecodeError(f"{self.engine!r} cannot do this; load the model without engine=")
+        assert isinstance(self.engine, PyTorchEngine)  # there is no third engine
         return self.engine
 
     def fits(self, text: str) -> bool:

@@ -3,20 +3,17 @@
 import os
 import pty
 import random
-import shutil
 import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from fcntl import ioctl
 from pathlib import Path
 
 import pytest
 
-from heed.kernels.library import library
 from tests.processes import Started
 
 COMMAND = str(Path(sys.executable).with_name("heed"))
@@ -116,37 +113,6 @@ def write_lines(path: Path, lines: list[str]) -> Path:
 def letters(seed: int, n: int) -> list[str]:
     chance = random.Random(seed)
     return [" ".join(chance.choices("abcd", k=chance.randint(2, 6))) for _ in range(n)]
-
-
-@contextmanager
-def own_cache(folder: Path) -> Iterator[Path]:
-    """Use this cache folder here and in started commands, with kernels that are compiled already."""
-    (folder / "heed").mkdir(mode=0o700, parents=True)
-    if (compiled := library()) is not None and Path(compiled._name).exists():
-        shutil.copy2(compiled._name, folder / "heed")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(folder))
-        patch.setitem(ENVIRONMENT, "XDG_CACHE_HOME", str(folder))
-        yield folder
-
-
-@pytest.fixture
-def cache(tmp_path: Path) -> Iterator[Path]:
-    with own_cache(tmp_path / "cache") as folder:
-        yield folder
-
-
-@pytest.fixture(scope="module")
-def module_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Share one cache folder among tests that use CTranslate2."""
-    with own_cache(tmp_path_factory.mktemp("caches") / "cache") as folder:
-        yield folder
-
-
-def exports(cache: Path) -> list[Path]:
-    """Return the exports in this cache folder, including hidden folders."""
-    folder = cache / "heed" / "exports"
-    return sorted(path for path in folder.iterdir() if path.is_dir()) if folder.exists() else []
 
 
 @pytest.fixture(scope="session")

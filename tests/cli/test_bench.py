@@ -14,7 +14,6 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from heed.bench.rounds import in_turns, percentile, rates
-from heed.bench.translating import engines
 from heed.cli.main import main
 from heed.config import ModelConfig
 from heed.kernels import bf16_ways
@@ -99,7 +98,6 @@ def test_operations_are_those_torch_counts() -> None:
 # --- translating ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("module_cache")
 def test_translating(trained: Trained, tmp_path: Path) -> None:
     text = write_lines(tmp_path / "in", [*letters(3, 30), "", "  "])
     request = ["bench", "translate", "--model", trained.path, "--input", text, "--rounds", 2, "--single", 7]
@@ -108,7 +106,7 @@ def test_translating(trained: Trained, tmp_path: Path) -> None:
     sides = result["engines"]
     in_bfloat16 = [] if bf16_ways.chosen() is None else ["native bfloat16"]
     in_c = [] if library() is None else ["torch int8", "native", *in_bfloat16, "native int8"]
-    assert list(sides) == ["torch", *in_c, "ctranslate2", "ctranslate2 int8"]
+    assert list(sides) == ["torch", *in_c]
     for one in sides.values():
         assert len(one["seconds"]) == 2
         same_rates(30, one["seconds"], one["sentences_per_second"])
@@ -118,23 +116,10 @@ def test_translating(trained: Trained, tmp_path: Path) -> None:
             assert 0 < one["latency_seconds"][kind]["p50"] <= one["latency_seconds"][kind]["p95"] < math.inf
     translated = heed("translate", "--model", trained.path, "--beam", 3, "--json", "--input", text)
     pieces = [len(json.loads(line)["pieces"]) + 1 for line in translated.lines if json.loads(line)["source"].strip()]
-    assert sides["torch"]["target_tokens"] == sides["ctranslate2"]["target_tokens"] == sum(pieces)
+    assert sides["torch"]["target_tokens"] == sum(pieces)
     fits_the_page(heed(*request), trained.path, text)
 
 
-@pytest.mark.usefixtures("module_cache")
-def test_ctranslate2_does_not_change_the_threads_of_torch(trained: Trained) -> None:
-    """CTranslate2 sets the number of threads of the whole process, so torch would be measured with one."""
-    before = torch.get_num_threads()
-    try:
-        torch.set_num_threads(3)
-        engines(trained.path, "best")
-        assert torch.get_num_threads() == 3
-    finally:
-        torch.set_num_threads(before)
-
-
-@pytest.mark.usefixtures("module_cache")
 def test_translating_the_runs_own_validation_text(trained: Trained, corpus: Path) -> None:
     result = found(heed("bench", "translate", "--model", trained.path, "--rounds", 1, "--single", 1, "--json"))
     assert (result["text"], result["sentences"]) == (str(corpus / "valid.src"), 12)

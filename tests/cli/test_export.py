@@ -1,12 +1,15 @@
 """`heed export`."""
 
 import json
+import math
+import shutil
 from pathlib import Path
 
 import ctranslate2
 import pytest
 from safetensors import safe_open
 
+from heed.checkpoint import read_all_tensors, read_manifest, write_checkpoint
 from heed.text.tokenizer import Tokenizer
 from tests.cli.conftest import Trained, heed, letters, settings, without_ctranslate2
 
@@ -87,6 +90,18 @@ def test_without_ctranslate2_it_says_what_to_install(trained: Trained, tmp_path:
     done = without_ctranslate2("export", "--model", trained.path, "--to", "ctranslate2", "--out", tmp_path / "out")
     assert done.returncode == 2 and "pip install 'heed[ctranslate2]'" in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_weights_that_are_not_finite_are_refused_for_ctranslate2(trained: Trained, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(trained.path, tmp_path / "run"))
+    best = run / "checkpoints" / json.loads((run / "best.json").read_text())["checkpoint"]
+    tensors, info = read_all_tensors(best), read_manifest(best)
+    tensors["model"]["embedding.weight"][5, 0] = math.nan
+    shutil.rmtree(best)
+    write_checkpoint(best, tensors, {key: value for key, value in info.items() if key not in ("sha256", "checksum")})
+    done = heed("export", "--model", run, "--to", "ctranslate2", "--out", tmp_path / "out")
+    assert done.code == 1 and done.err.startswith(f"heed export: no finite score: the weights of {best} are not finite")
+    assert list(tmp_path.iterdir()) == [run]
 
 
 def test_to_ship_and_to_fine_tune(trained: Trained, train_arguments: list[object], tmp_path: Path) -> None:

@@ -136,11 +136,6 @@ def test_a_bad_glossary_is_refused_before_anything_is_translated(
         ),
         (["--glossary", "terms.tsv", "--prefixes", "in.txt"], 2, "--prefixes cannot be combined with --glossary"),
         (["--glossary", "terms.tsv", "--output", "terms.tsv"], 2, "terms.tsv would overwrite an input file"),
-        (
-            ["--glossary", "terms.tsv", "--engine", "ctranslate2"],
-            2,
-            "it does not support glossaries; use heed's own search",
-        ),
     ],
 )
 def test_what_cannot_be_combined_is_refused(

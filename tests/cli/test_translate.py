@@ -28,6 +28,7 @@ from heed.translator import Translator
 from tests.cli.conftest import ENVIRONMENT, Done, Trained, heed, letters, started, write_lines
 from tests.conftest import EOS, PAD, UNK
 
+ENGINES: list[list[str]] = [[], ["--engine", "torch"]]  # the default, which is native with a C compiler; and the other
 HARD = [
     "a b c d",
     "",
@@ -407,23 +408,23 @@ def copy(trained: Trained, tmp_path: Path) -> Path:
     return Path(shutil.copytree(trained.path, tmp_path / "copy"))
 
 
-@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
-def test_a_damaged_run_folder(copy: Path, cache: Path, engine: str) -> None:
+@pytest.mark.parametrize("options", ENGINES, ids=["default", "torch"])
+def test_a_damaged_run_folder(copy: Path, options: list[str]) -> None:
     best = json.loads((copy / "best.json").read_text())["checkpoint"]
     file = copy / "checkpoints" / best / "model.safetensors"
     content = bytearray(file.read_bytes())
     content[-7] ^= 1
     file.write_bytes(content)
-    done = heed("translate", "--model", copy, "--engine", engine)
+    done = heed("translate", "--model", copy, *options)
     refused(done, f"{file}: damaged: its checksum differs from manifest.json")
 
 
-@pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
-def test_the_vocabulary_of_another_run(copy: Path, cache: Path, engine: str) -> None:
+@pytest.mark.parametrize("options", ENGINES, ids=["default", "torch"])
+def test_the_vocabulary_of_another_run(copy: Path, options: list[str]) -> None:
     from heed.text.tokenizer import Tokenizer
 
     (copy / "tokenizer.model").write_bytes(Tokenizer.learn(["v w x y z"] * 9, 300).model)
-    done = heed("translate", "--model", copy, "--engine", engine)
+    done = heed("translate", "--model", copy, *options)
     refused(done, "was trained with another vocabulary than", "tokenizer.model")
 
 
@@ -504,19 +505,17 @@ def test_a_prefix_longer_than_the_models_limit(trained: Trained, source: Path, t
     refused(done, "the prefix of text 3 has 18,000 pieces, but the model's limit is 60; shorten it")
 
 
-@pytest.mark.parametrize(
-    ("engine", "method"),
-    [("torch", "--sample"), *((engine, f"--beam={n}") for engine in ("torch", "ctranslate2") for n in (1, 4))],
-)
+@pytest.mark.parametrize("method", ["--sample", "--beam=1", "--beam=4"])
+@pytest.mark.parametrize("options", ENGINES, ids=["default", "torch"])
 def test_weights_that_are_not_finite(
-    copy: Path, cache: Path, source: Path, capsys: pytest.CaptureFixture[str], engine: str, method: str
+    copy: Path, source: Path, capsys: pytest.CaptureFixture[str], options: list[str], method: str
 ) -> None:
     best = copy / "checkpoints" / json.loads((copy / "best.json").read_text())["checkpoint"]
     tensors, info = read_all_tensors(best), read_manifest(best)
     tensors["model"]["embedding.weight"][5, 0] = math.nan
     shutil.rmtree(best)
     write_checkpoint(best, tensors, {key: value for key, value in info.items() if key not in ("sha256", "checksum")})
-    code = main(["translate", "--model", str(copy), "--input", str(source), "--engine", engine, method])
+    code = main(["translate", "--model", str(copy), "--input", str(source), *options, method])
     (line,) = capsys.readouterr().err.splitlines()
     assert code == 1
     assert line.startswith(f"heed translate: no finite score: the weights of {best} are not finite")

@@ -162,7 +162,6 @@ def test_the_least_confidence_may_be_none_or_all(calibrated: Calibrated, source:
         (["--min-confidence", "1.5"], 2, "--min-confidence must be from 0 to 1, not 1.5"),
         (["--min-confidence", "nan"], 2, "--min-confidence must be from 0 to 1, not nan"),
         (["--min-confidence", "0.5", "--n-best", "2"], 2, "drop it, or --n-best"),
-        (["--confidence", "--engine", "ctranslate2"], 2, "log-probabilities that confidence needs"),
         (["--confidence", "--model", str(OLD_RUN)], 1, "an ensemble of 2"),
     ],
 )

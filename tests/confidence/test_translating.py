@@ -120,10 +120,3 @@ def test_the_file_of_other_weights_is_refused(run: Path) -> None:
 def test_an_ensemble_has_none(run: Path) -> None:
     with pytest.raises(DecodeError, match="an ensemble of 2"):
         heed.load(run, run).translate(["a"], confidence=True)
-
-
-def test_ctranslate2_has_none(run: Path) -> None:
-    from heed.engines.ctranslate2 import unsupported
-    from heed.options import SearchOptions
-
-    assert "log-probabilities that confidence needs" in str(unsupported(SearchOptions(confidence=True)))

@@ -14,7 +14,7 @@ from heed.model.transformer import Transformer
 from heed.run import RunFolder
 from heed.text.tokenizer import Tokenizer
 from tests.cli.conftest import letters
-from tests.conftest import small_batch
+from tests.conftest import PAD, UNK, small_batch, torch_translator
 from tests.export.conftest import BUILDS, TEXTS, faint_model, random_model
 
 DECODE = DecodeConfig()
@@ -72,6 +72,38 @@ def test_the_position_table_covers_the_longest_translation(tokenizer: Tokenizer,
         [["\u2581"]], beam_size=1, max_decoding_length=5001, min_decoding_length=5001
     )
     assert len(result[0].hypotheses[0]) == 5001
+
+
+@pytest.mark.parametrize("token", [PAD, UNK])
+def test_tokens_that_are_never_written(token: int, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """CTranslate2 writes them for a model that prefers them, unless the options of docs/export.md forbid it."""
+    model = random_model(tokenizer)
+    last_norm = model.decoder[-1].feed_forward_residual.norm  # type: ignore[union-attr]
+    model.embedding.weight.data[token] = 30 * last_norm.bias.data  # type: ignore[union-attr, operator]
+    write_ctranslate2(tmp_path, model, tokenizer, DECODE)
+    translator = ctranslate2.Translator(str(tmp_path), intra_threads=1)
+    source, (never,) = [tokenizer.pieces(ids) for ids in tokenizer.encode_ids(TEXTS)], tokenizer.pieces([token])
+    plain = translator.translate_batch(source, max_decoding_length=9)
+    forbidden = translator.translate_batch(
+        source, max_decoding_length=9, disable_unk=True, suppress_sequences=[["<pad>"]]
+    )
+    assert any(never in one.hypotheses[0] for one in plain)
+    assert all(one.hypotheses[0] and never not in one.hypotheses[0] for one in forbidden)
+    for found in torch_translator([model], tokenizer, DecodeConfig(extra_length=5)).translate(TEXTS):
+        assert found.pieces and never not in found.pieces
+
+
+def test_input_is_cut_unless_forbidden(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """CTranslate2 cuts at 1,024 pieces by default."""
+    model = random_model(tokenizer, max_length=1200)
+    write_ctranslate2(tmp_path, model, tokenizer, DECODE)
+    source, target = ["dog " * 1024 + "fox " * 150], ["fox dog"]
+    assert len(tokenizer.encode_ids(source)[0]) == 1174
+    whole = theirs(tmp_path, tokenizer, source, target)
+    assert_close(whole, ours(model, tokenizer, source, target), 1e-4)
+    pieces = [[tokenizer.pieces(ids) for ids in tokenizer.encode_ids(side)] for side in (source, target)]
+    (cut,) = ctranslate2.Translator(str(tmp_path), intra_threads=1).score_batch(*pieces)
+    assert max(abs(one - other) for one, other in zip(whole[0], cut.log_probs, strict=True)) > 1e-3
 
 
 def test_eight_bits(learnt: Path, tmp_path: Path) -> None:

@@ -2,10 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
-
-import torch
 
 from heed.bench.rounds import in_turns, percentile, rates, timed
 from heed.kernels import bf16_ways
@@ -24,11 +21,6 @@ def engines(path: Path, checkpoint: str) -> dict[str, Translator]:
         if bf16_ways.chosen() is not None:
             found["native bfloat16"] = load(path, checkpoint=checkpoint, bfloat16=True, engine="native")
         found["native int8"] = load(path, checkpoint=checkpoint, int8=True, engine="native")
-    if find_spec("ctranslate2") is not None:
-        threads = torch.get_num_threads()
-        for name, int8 in (("ctranslate2", False), ("ctranslate2 int8", True)):
-            found[name] = load(path, checkpoint=checkpoint, int8=int8, engine="ctranslate2")
-        torch.set_num_threads(threads)  # CTranslate2 sets its own number for the whole process
     return found
 
 

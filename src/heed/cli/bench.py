@@ -54,8 +54,8 @@ def configure(parser: Parser) -> None:
 
     translate = kinds.add_parser("translate", help="sentences translated per second, by engine")
     translate.description = (
-        "Translate with torch and, if it is installed, with CTranslate2, each with full\n"
-        "and with 8-bit weights: all sentences in batches, then some one at a time."
+        "Translate with the engines torch and native, each with full and with 8-bit\n"
+        "weights: all sentences in batches, then some one at a time."
     )
     translate.epilog = (
         "examples:\n"
@@ -242,8 +242,6 @@ def _translate_lines(found: Result) -> list[str]:
             f"{name:<16}  {sentences:>11,.1f}  {tokens:>8,.0f}"
             f"  {one['ratio_to_torch']:>5.2f}  {latency[0]:>16}  {latency[1]:>14}"
         )
-    if len(found["engines"]) == 1:
-        lines += ["", "CTranslate2 is not installed: pip install 'heed[ctranslate2]'"]
     return lines
 
 

@@ -59,9 +59,9 @@ def run(args: argparse.Namespace) -> int:
     refuse_overwriting(args.output, args.source, args.baseline, *args.reference)
     translator = load_translator(args)
     options = replace(search_options(args, translator), copy=False)  # score the model, with any engine
-    # Perplexity always comes from heed's own engines, with whole weights.
+    # Perplexity always comes from whole weights.
     reference = translator
-    if args.engine == "ctranslate2" or (args.engine == "native" and (args.int8 or args.bfloat16)):
+    if args.engine == "native" and (args.int8 or args.bfloat16):
         reference = load(*args.model, checkpoint=args.checkpoint)
     sources = list(read_lines(args.source))
     if not sources:

@@ -85,7 +85,8 @@ def run(args: argparse.Namespace) -> int:
         else:
             from heed.export.ctranslate2 import write_ctranslate2
 
-            write_ctranslate2(folder, model, trained.tokenizer, trained.config.decode, args.int8)
+            weights = str(trained.checkpoint_path(args.checkpoint))
+            write_ctranslate2(folder, model, trained.tokenizer, trained.config.decode, args.int8, weights)
     size = sum(file.stat().st_size for file in args.out.rglob("*") if file.is_file())
     name = trained.checkpoint_path(args.checkpoint).name
     print(f"{args.out}: {name} of {args.model}, {size / 1e6:.1f} MB", file=sys.stderr)

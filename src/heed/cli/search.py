@@ -1,7 +1,6 @@
 """Define the options for models and search that `heed translate` and `heed evaluate` share."""
 
 import argparse
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from heed.box import default_model, find_model
@@ -60,9 +59,8 @@ def add_engine(group: argparse._ActionsContainer) -> None:
     )
     group.add_argument(
         "--engine",
-        choices=["native", "torch", "ctranslate2"],
-        help="native: heed's search in C, the default with a C compiler; torch: the same with PyTorch; ctranslate2, "
-        "if installed",
+        metavar="{native,torch}",
+        help="native: heed's search in C, the default with a C compiler; torch: the same with PyTorch",
     )
 
 
@@ -90,22 +88,17 @@ def load_translator(args: argparse.Namespace) -> "Translator":
     args.engine becomes the name of the engine.
 
     Raises:
-        ConfigError: the engine is not installed, or does not support an option.
+        ConfigError: there is no such engine, or it does not support an option.
         CheckpointError: there is no such model.
     """
     args.model = [find_model(given) for given in args.model or ()] or [default_model()]
     from heed.allocator import keep_freed_memory
     from heed.loading import default_engine, load
 
-    args.engine = args.engine or ("native" if args.bfloat16 else default_engine(args.model))
+    if args.engine is None:
+        args.engine = "native" if args.bfloat16 else default_engine(args.model)
     if args.engine == "torch":
         import_torch()
-    elif args.engine == "ctranslate2":
-        from heed.engines.ctranslate2 import unsupported
-        from heed.errors import ConfigError
-
-        if (reason := unsupported(_run_independent_options(args))) is not None:  # before the model is exported
-            raise ConfigError(reason)
     keep_freed_memory()
     return load(*args.model, checkpoint=args.checkpoint, int8=args.int8, bfloat16=args.bfloat16, engine=args.engine)
 
@@ -117,27 +110,15 @@ def search_options(args: argparse.Namespace, translator: "Translator") -> "Searc
         ConfigError: a value is out of range, or two contradict each other.
     """
     from heed.errors import ConfigError, DecodeError
+    from heed.options import SearchOptions
+    from heed.text.glossary import Glossary
     from heed.translation import checked
 
     decode = translator.decode
     beam = 1 if getattr(args, "greedy", False) else args.beam
-    options = replace(
-        _run_independent_options(args),
+    options = SearchOptions(
         beam=decode.beam if beam is None else beam,
         alpha=decode.alpha if args.alpha is None else args.alpha,
-    )
-    try:
-        return checked(options)
-    except DecodeError as error:
-        raise ConfigError(_as_option(error)) from None
-
-
-def _run_independent_options(args: argparse.Namespace) -> "SearchOptions":
-    """Return the search options of the command line that have no default in a run's settings, but read no files."""
-    from heed.options import SearchOptions
-    from heed.text.glossary import Glossary
-
-    return SearchOptions(
         n_best=getattr(args, "n_best", 1),
         sampling=_sampling(args) if getattr(args, "sample", False) else None,
         prefixes=() if getattr(args, "prefixes", None) else None,
@@ -146,6 +127,10 @@ def _run_independent_options(args: argparse.Namespace) -> "SearchOptions":
         sentences=getattr(args, "sentences", None),
         confidence=getattr(args, "confidence", False) or getattr(args, "min_confidence", None) is not None,
     )
+    try:
+        return checked(options)
+    except DecodeError as error:
+        raise ConfigError(_as_option(error)) from None
 
 
 def _sampling(args: argparse.Namespace) -> "Sampling":

@@ -1,7 +1,7 @@
 """Engines compute translations. They all take the same options and return the same results.
 
 "native" is heed's own search without torch, the default on a CPU with a C compiler: `native.py`. "torch" is the
-reference, and the default elsewhere: `pytorch.py`. "ctranslate2" is used only on request.
+reference, and the default elsewhere: `pytorch.py`.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from heed.options import SearchOptions
 from heed.text.tokenizer import Tokenizer
 from heed.translation import Translation
 
-NAMES = ("native", "torch", "ctranslate2")
+NAMES = ("native", "torch")
 
 
 class Engine(Protocol):

@@ -1,7 +1,7 @@
 """Write a folder that CTranslate2 translates with, using its own classes.
 
 CTranslate2 can represent the whole model: pre- or post-norm, the epsilon of the layer norm, the zero vector that
-decoding starts from, positions as a table, heads of any width. `heed.engines.ctranslate2` says how its search differs.
+decoding starts from, positions as a table, heads of any width. docs/export.md says how its search differs.
 """
 
 import math

@@ -39,8 +39,7 @@ def check_int8(models: Sequence[SequenceModel] = ()) -> None:
     else:
         reason, remedy = "there is no C compiler that can build them", "install one, such as gcc"
     raise ConfigError(
-        f"8-bit weights with torch need heed's C kernels, but {reason}; {remedy}, leave out --int8 (int8=True), or use "
-        "--engine ctranslate2, which has its own 8-bit kernels"
+        f"8-bit weights with torch need heed's C kernels, but {reason}; {remedy}, or leave out --int8 (int8=True)"
     )
 
 
