@@ -243,17 +243,32 @@ def test_a_label_that_the_vocabulary_lacks_is_named_with_its_line(
     assert 'more.mrg, line 3: the label "SINV" is not in the vocabulary' in capsys.readouterr().err
 
 
-def test_validation_trees_with_a_label_never_seen_are_scored(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "dev.mrg").write_text("(SINV (NN cat) (. .))\n" + treebank(3, 4), encoding="utf-8")
+def test_validation_trees_with_a_label_never_seen_are_scored(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "dev.mrg").write_text("(SINV (FW cat) (. .))\n" + treebank(3, 4), encoding="utf-8")
     texts = ["--trees", str(folder / "train.mrg"), "--valid-trees", str(tmp_path / "dev.mrg")]
     out = tmp_path / "p"
     assert main(["train", "--preset", "parsing", *texts, "--out", str(out), "--set=train.max_steps=1", *SMALL]) == 0
+    said = '1 of 4 validation trees have labels or tags that no training tree has (tag "FW", label "SINV")'
+    assert said in capsys.readouterr().err
     best = RunFolder.open(out).best()
     assert best is not None and best["f1"] >= 0 and 1 < best["perplexity"] < 1000  # without the tree that has none
     parsed = tmp_path / "parsed.mrg"
     gold = str(tmp_path / "dev.mrg")
     assert main(["parse", "--model", str(out), "--from-trees", gold, "--output", str(parsed)]) == 0
     assert [tree.words() for tree in read_trees(parsed)][0] == ["cat", "."]
+
+
+def test_validation_trees_of_another_kind_of_treebank_are_refused_at_once(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "dev.mrg").write_text("(SENT (NP (NC chat)) (VN (V dort)))\n(SENT (NC chat))\n", encoding="utf-8")
+    texts = ["--trees", str(folder / "train.mrg"), "--valid-trees", str(tmp_path / "dev.mrg")]
+    out = tmp_path / "p"
+    assert main(["train", "--preset", "parsing", *texts, "--out", str(out), "--set=train.max_steps=1", *SMALL]) == 1
+    message = 'every tree has labels or tags that no training tree has (tag "NC", label "SENT", '
+    assert message in capsys.readouterr().err and not out.exists()
 
 
 def test_300_words_are_one_tree(folder: Path, given: Given, capsys: pytest.CaptureFixture[str]) -> None:
