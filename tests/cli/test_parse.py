@@ -77,6 +77,9 @@ def test_training_validates_by_f1_and_resumes(folder: Path, capsys: pytest.Captu
     assert main(["train", "--resume", str(folder / "p"), "--set", "train.max_steps=4"]) == 0
     err = capsys.readouterr().err
     assert "validation at step 4" in err and "F1" in err and "heed parse --model" in err
+    best = RunFolder.open(folder / "p").best()
+    assert best is not None and main(["runs", str(folder)]) == 0
+    assert f"  F1 {best['f1']:.2f}  " in capsys.readouterr().out
 
 
 def test_one_line_in_one_line_out(folder: Path, given: Given, capsys: pytest.CaptureFixture[str]) -> None:
@@ -201,6 +204,9 @@ def test_a_parser_does_not_translate_score_or_leave(
     assert "heed translate: this model parses and cannot translate" in capsys.readouterr().err
     assert main(["evaluate", "--model", model, "--source", text, "--reference", text]) == 1
     assert "heed evaluate: this model parses and cannot translate" in capsys.readouterr().err
+    (tmp_path / "same").write_text("It rains\n", encoding="utf-8")
+    assert main(["align", "--model", model, "--source", text, "--target", str(tmp_path / "same"), "--heads=1.1"]) == 2
+    assert "this model parses; words are aligned with one that translates" in capsys.readouterr().err
     assert main(["export", "--model", model, "--to", "huggingface", "--out", str(tmp_path / "x")]) == 2
     assert "this one parses" in capsys.readouterr().err
 
