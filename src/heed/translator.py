@@ -298,20 +298,22 @@ class Translator:
             DecodeError: the model translates, a sentence is too long, or the weights are not finite.
             TypeError: an argument has the wrong type.
         """
+        engine = self._pytorch()
         from heed.parser import parse_sentences
 
         if isinstance(sentences, str):
             raise TypeError(f"sentences must be a list of texts or of lists of words, not a text: {sentences!r:.60}")
-        for number, sentence in enumerate(sentences):
-            if not isinstance(sentence, str):
-                texts_of(sentence, f"sentences[{number}]")
+        sentences = [
+            sentence if isinstance(sentence, str) else texts_of(sentence, f"sentences[{number}]")
+            for number, sentence in enumerate(sentences)
+        ]
         options = SearchOptions(
             beam=self.decode.beam if beam is None else whole_number(beam, "beam"),
             alpha=self.decode.alpha if alpha is None else real_number(alpha, "alpha"),
             n_best=whole_number(n_best, "n_best"),
         )
         return parse_sentences(
-            self._pytorch(),
+            engine,
             sentences,
             checked(options),
             split_hyphens=split_hyphens,
@@ -352,11 +354,12 @@ class Translator:
             DecodeError: a blank text, one longer than the model's limit, several models, or one in 8 bits.
             TypeError: an argument that is not what it should be.
         """
+        engine = self._pytorch()
         from heed.inside.inspection import inspect_text
 
         (text,) = texts_of([text], "text")
         return inspect_text(
-            self._pytorch(),
+            engine,
             text,
             beam=None if beam is None else whole_number(beam, "beam"),
             alpha=None if alpha is None else real_number(alpha, "alpha"),

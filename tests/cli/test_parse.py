@@ -77,6 +77,9 @@ def test_training_validates_by_f1_and_resumes(folder: Path, capsys: pytest.Captu
     assert main(["train", "--resume", str(folder / "p"), "--set", "train.max_steps=4"]) == 0
     err = capsys.readouterr().err
     assert "validation at step 4" in err and "F1" in err and "heed parse --model" in err
+    best = RunFolder.open(folder / "p").best()
+    assert best is not None and main(["runs", str(folder)]) == 0
+    assert f"  F1 {best['f1']:.2f}  " in capsys.readouterr().out
 
 
 def test_one_line_in_one_line_out(folder: Path, given: Given, capsys: pytest.CaptureFixture[str]) -> None:
@@ -201,6 +204,9 @@ def test_a_parser_does_not_translate_score_or_leave(
     assert "heed translate: this model parses and cannot translate" in capsys.readouterr().err
     assert main(["evaluate", "--model", model, "--source", text, "--reference", text]) == 1
     assert "heed evaluate: this model parses and cannot translate" in capsys.readouterr().err
+    (tmp_path / "same").write_text("It rains\n", encoding="utf-8")
+    assert main(["align", "--model", model, "--source", text, "--target", str(tmp_path / "same"), "--heads=1.1"]) == 2
+    assert "this model parses; words are aligned with one that translates" in capsys.readouterr().err
     assert main(["export", "--model", model, "--to", "huggingface", "--out", str(tmp_path / "x")]) == 2
     assert "this one parses" in capsys.readouterr().err
 
@@ -243,17 +249,32 @@ def test_a_label_that_the_vocabulary_lacks_is_named_with_its_line(
     assert 'more.mrg, line 3: the label "SINV" is not in the vocabulary' in capsys.readouterr().err
 
 
-def test_validation_trees_with_a_label_never_seen_are_scored(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "dev.mrg").write_text("(SINV (NN cat) (. .))\n" + treebank(3, 4), encoding="utf-8")
+def test_validation_trees_with_a_label_never_seen_are_scored(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "dev.mrg").write_text("(SINV (FW cat) (. .))\n" + treebank(3, 4), encoding="utf-8")
     texts = ["--trees", str(folder / "train.mrg"), "--valid-trees", str(tmp_path / "dev.mrg")]
     out = tmp_path / "p"
     assert main(["train", "--preset", "parsing", *texts, "--out", str(out), "--set=train.max_steps=1", *SMALL]) == 0
+    said = '1 of 4 validation trees have labels or tags that no training tree has (tag "FW", label "SINV")'
+    assert said in capsys.readouterr().err
     best = RunFolder.open(out).best()
     assert best is not None and best["f1"] >= 0 and 1 < best["perplexity"] < 1000  # without the tree that has none
     parsed = tmp_path / "parsed.mrg"
     gold = str(tmp_path / "dev.mrg")
     assert main(["parse", "--model", str(out), "--from-trees", gold, "--output", str(parsed)]) == 0
     assert [tree.words() for tree in read_trees(parsed)][0] == ["cat", "."]
+
+
+def test_validation_trees_of_another_kind_of_treebank_are_refused_at_once(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "dev.mrg").write_text("(SENT (NP (NC chat)) (VN (V dort)))\n(SENT (NC chat))\n", encoding="utf-8")
+    texts = ["--trees", str(folder / "train.mrg"), "--valid-trees", str(tmp_path / "dev.mrg")]
+    out = tmp_path / "p"
+    assert main(["train", "--preset", "parsing", *texts, "--out", str(out), "--set=train.max_steps=1", *SMALL]) == 1
+    message = 'every tree has labels or tags that no training tree has (tag "NC", label "SENT", '
+    assert message in capsys.readouterr().err and not out.exists()
 
 
 def test_300_words_are_one_tree(folder: Path, given: Given, capsys: pytest.CaptureFixture[str]) -> None:

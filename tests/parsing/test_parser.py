@@ -168,6 +168,8 @@ def test_a_translation_model_cannot_parse_and_a_parser_cannot_translate() -> Non
         parser.parse("The cat sleeps.")
     with pytest.raises(TypeError, match=r"sentences\[1\]"):
         parser.parse(["The cat", 3])  # type: ignore[list-item]
+    once = iter([iter(["a", "cat"]), "It"])  # can be read only once
+    assert [one.words for one in parser.parse(once)] == [("a", "cat"), ("It",)]  # type: ignore[arg-type]
 
 
 def test_words_and_trees_become_ids_and_back() -> None:

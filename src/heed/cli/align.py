@@ -98,10 +98,13 @@ def run(args: argparse.Namespace) -> int:
     from heed.inside.alignment import Aligner, Choice
     from heed.inside.inspection import one_transformer
     from heed.loading import load
+    from heed.parsing.tokenizer import TreeTokenizer
 
     args.model = find_model(args.model)
     engine = load(args.model, checkpoint=args.checkpoint, engine="torch").engine
     assert isinstance(engine, PyTorchEngine)
+    if isinstance(engine.tokenizer, TreeTokenizer):
+        raise ConfigError(f"{args.model}: this model parses; words are aligned with one that translates")
     model = one_transformer(engine)
     total = _check_lines(args)
     choice = Choice(heads, args.step != "write") if heads else _choose(args, engine, model)

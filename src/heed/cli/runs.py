@@ -120,7 +120,7 @@ def _best(state: "RunState") -> str:
     if state.metric is None or state.best is None:
         return ""
     by = CRITERIA[state.metric]
-    return f"{'ppl' if by.metric is None else by.label} {by.shown(state.best)}"
+    return f"{'ppl' if by.is_perplexity else by.label} {by.shown(state.best)}"
 
 
 def _perplexity(state: "RunState") -> str:

@@ -69,20 +69,22 @@ class TreeTokenizer(Tokenizer):
         Raises:
             DataError: it has a label or a tag that no training tree has.
         """
-        tokens = self.how.tokens(tree)
-        try:
-            return [self._id_of[_symbol(token)] for token in tokens]
-        except KeyError as error:
-            symbol = str(error.args[0])
-            kind = "tag" if symbol.endswith(")") else "label"
-            raise DataError(
-                f'the {kind} "{symbol.strip("()")}" is not in the vocabulary; it occurs in no tree that it was learnt '
-                "from"
-            ) from None
+        if unknown := self.unknown(tree):
+            raise DataError(f"the {unknown[0]} is not in the vocabulary; it occurs in no tree that it was learnt from")
+        return [self._id_of[_symbol(token)] for token in self.how.tokens(tree)]
+
+    def unknown(self, tree: Tree) -> list[str]:
+        """Name the labels and tags of a tree that the vocabulary lacks, each once: label "UCP", tag "FW"."""
+        symbols = dict.fromkeys(map(_symbol, self.how.tokens(tree)))
+        return [
+            f'{"tag" if symbol[-1] == ")" else "label"} "{symbol.strip("()")}"'
+            for symbol in symbols
+            if symbol not in self._id_of and symbol[0] == "("
+        ]
 
     def encode_pairs(self, trees: Iterable[Tree]) -> list[list[list[int]]]:
         """Return the source ids and the target ids of trees, without those that `encode_tree` refuses."""
-        known = [tree for tree in trees if all(_symbol(token) in self._id_of for token in self.how.tokens(tree))]
+        known = [tree for tree in trees if not self.unknown(tree)]
         sources = self.encode_ids([sentence_text(tree.words()) for tree in known])
         return [sources, [self.encode_tree(tree) for tree in known]]
 

@@ -4,6 +4,7 @@ The folder appears only once it is complete, so an interrupted set-up can simply
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from itertools import chain
@@ -23,6 +24,7 @@ from heed.errors import CheckpointError, ConfigError, DataError
 from heed.evaluate.criterion import criterion, mean_words
 from heed.lock import FolderLock
 from heed.parsing.tokenizer import TreeTokenizer, linearisation, load_tokenizer, sentence_text
+from heed.parsing.trees import parse_tree
 from heed.run import INITIAL, RunFolder
 from heed.settings import build_config
 from heed.text.normalize import SPACE_MARK
@@ -32,6 +34,8 @@ from heed.training.workers import Workers
 from heed.wording import counted
 
 Pairs = list[tuple[str, str]]
+
+_SHOWN_LABELS = 5
 
 
 def create_run(config: Config, out: Path, workers: Workers, say: Callable[[str], None]) -> FolderLock:
@@ -47,8 +51,9 @@ def create_run(config: Config, out: Path, workers: Workers, say: Callable[[str],
         config = _with_vocabulary_of(initial, config, say)
     tokenizer: Tokenizer
     if config.data.train_trees:
-        read_validation(config)
+        valid = read_validation(config)
         tokenizer = _tree_vocabulary(config, say) if initial is None else initial.tokenizer
+        _check_labels(config, tokenizer, valid, say)
     elif config.data.prepared:
         PairStore.open(Path(config.data.prepared))
         tokenizer = Tokenizer.load(Path(config.data.prepared) / "tokenizer.model")
@@ -262,8 +267,31 @@ def _tree_vocabulary(config: Config, say: Callable[[str], None]) -> Tokenizer:
     trees = [tree for _, tree in read_located(config.data.train_trees)]
     say(f"learning a vocabulary of {config.text.vocab_size:,} from {counted(len(trees), 'tree')} ...")
     tokenizer = TreeTokenizer.learn_trees(trees, linearisation(config.text), config.text)
-    say(f"{len(tokenizer.labels)} labels, {len(tokenizer.tags)} tags")
+    say(f"{counted(len(tokenizer.labels), 'label')}, {counted(len(tokenizer.tags), 'tag')}")
     return tokenizer
+
+
+def _check_labels(config: Config, tokenizer: Tokenizer, valid: Pairs, say: Callable[[str], None]) -> None:
+    """Report labels and tags that only validation trees have. If every one has some, none has a probability.
+
+    Raises:
+        DataError: that is so.
+    """
+    assert isinstance(tokenizer, TreeTokenizer)
+    unknown = [found for _, tree in valid if (found := tokenizer.unknown(parse_tree(tree)))]
+    if not unknown:
+        return
+    names = [name for name, _ in Counter(chain.from_iterable(unknown)).most_common()]
+    shown = ", ".join(names[:_SHOWN_LABELS]) + f" and {len(names) - _SHOWN_LABELS} more" * (len(names) > _SHOWN_LABELS)
+    if len(unknown) == len(valid):
+        raise DataError(
+            f"{config.data.valid_trees}: every tree has labels or tags that no training tree has ({shown}); "
+            "give validation trees that are annotated like the training trees"
+        )
+    say(
+        f"{len(unknown):,} of {counted(len(valid), 'validation tree')} have labels or tags that no training tree has "
+        f"({shown}): F1 counts them, perplexity leaves them out"
+    )
 
 
 def _vocabulary(config: Config, texts: list[ParallelText], n_pairs: int, say: Callable[[str], None]) -> Tokenizer:
