@@ -15,7 +15,7 @@ from heed.paper.questions import MINUTES, QUESTIONS, TRAINED, residual, restrict
 from heed.paper.questions.asked import Asked
 from heed.paper.questions.positions import shift_matrix
 from heed.paper.questions.tiny import Trained, language
-from heed.paper.report import Part, lines
+from heed.paper.report import ORDER, Part, lines
 
 PAGE = Path(__file__).parents[2] / "docs" / "questions.md"
 QUICK = [name for name in QUESTIONS if name not in MINUTES | TRAINED]
@@ -187,10 +187,13 @@ def test_the_cat_operations_are_those_of_the_formulas(parts: dict[str, Part]) ->
 def test_restricted_attention_costs_r_n_and_takes_n_by_r_layers(parts: dict[str, Part]) -> None:
     n = parts["restricted"].values["length"]
     for row in parts["restricted"].values["rows"][:-1]:
-        half = row["r"] // 2
-        assert row["layers"] == math.ceil((n - 1) / half)
-        assert row["weights"] == sum(min(n - 1, i + half) - max(0, i - half) + 1 for i in range(n))
-    assert restricted.neighbourhood(5, 3).tolist()[2] == [False, True, True, True, False]
+        r, half = row["r"], row["r"] // 2
+        assert row["weights"] == r * n
+        # A layer carries on by half a neighbourhood; the last position sees a whole one before it.
+        assert row["layers"] == math.ceil((n - r) / half) + 1
+    assert parts["restricted"].values["rows"][-1] == {"r": n, "weights": n * n, "layers": 1}
+    rows = ["11100", "11100", "01110", "00111", "00111"]  # moved inwards at the ends, as docs/window.md says
+    assert restricted.neighbourhood(5, 3).int().tolist() == [[int(one) for one in row] for row in rows]
 
 
 def test_only_the_encoder_looks_ahead(parts: dict[str, Part]) -> None:
@@ -309,6 +312,7 @@ def test_the_page_has_every_question_and_names_no_other() -> None:
     sections = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
     titles = [section.splitlines()[0] for section in sections]
     assert titles == [module.QUESTION for module in QUESTIONS.values()]
+    assert [name for name in ORDER if name.startswith("question-")] == [f"question-{name}" for name in QUESTIONS]
     for name, section in zip(QUESTIONS, sections, strict=True):
         assert f"heed paper questions {name}" in section
     assert set(re.findall(r"heed paper questions ([a-z]+)", text)) == set(QUESTIONS)

@@ -27,13 +27,13 @@ def test_numbers_stand_right_and_notes_are_wrapped() -> None:
 
 
 def test_the_report_has_every_part_in_the_order_of_the_paper(tmp_path: Path) -> None:
-    for name in ("zoo", "table3", "table1"):
+    for name in ("question-bert", "question-state", "table3", "table1"):
         report = save(part(name), tmp_path / "paper")
     text = report.read_text(encoding="utf-8")
-    assert re.findall(r'<section id="(\w+)"', text) == ["table1", "table3", "zoo"]
+    assert re.findall(r'<section id="([\w-]+)"', text) == ["table1", "table3", "question-state", "question-bert"]
     assert "<big>" not in text and "&lt;big&gt;" in text
     assert not re.search(r"(src|href)=\"(?!#)", text)
-    assert text.count("<svg") == 3
+    assert text.count("<svg") == 4
 
 
 def test_a_part_run_again_replaces_the_old_one(tmp_path: Path) -> None:
@@ -41,6 +41,15 @@ def test_a_part_run_again_replaces_the_old_one(tmp_path: Path) -> None:
     again = Part("table1", "Other", (Table(("a",), (("b",),)),))
     text = save(again, tmp_path).read_text()
     assert "Other" in text and "Title of table1" not in text
+
+
+def test_other_files_of_the_folder_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "package.json").write_text('{"name": "x"}')
+    (tmp_path / "list.json").write_text("[1]")
+    assert save(part("table1"), tmp_path).read_text().count("<section") == 1
+    (tmp_path / "norm.json").write_text('{"name": "x"}')
+    with pytest.raises(HeedError, match=r"norm\.json: is no part of the report; choose another --out"):
+        save(part("table1"), tmp_path)
 
 
 def test_a_damaged_part_is_named(tmp_path: Path) -> None:
@@ -72,6 +81,19 @@ def test_the_ticks_of_a_narrow_range_differ() -> None:
     labels = re.findall(r">(\S+e\S+)</text>", svg)
     assert labels == ["2.05e13", "2.1e13", "2.15e13", "2.2e13"]
     assert "1e-4" in chart("t", Axis("x"), Axis("y"), [Series("a", [(0, 1), (4e-4, 3)])])
+
+
+def test_a_logarithmic_axis_has_several_ticks() -> None:
+    for top, expected in ((40, ["1", "2", "5", "10", "20"]), (1e5, ["1", "10", "100", "1,000", "10,000"])):
+        svg = chart("t", Axis("x", log=True), Axis("y"), [Series("a", [(0.8, 0.1), (top, 0.3)])])
+        labels = re.findall(r"<text [^>]*>([\d,]+)</text>", svg)
+        assert labels[: len(expected)] == expected
+
+
+def test_the_legend_tells_lines_of_one_colour_apart() -> None:
+    svg = chart("t", Axis("x"), Axis("y"), [Series(f"s{i}", [(1, i), (2, i)]) for i in range(9)])
+    samples = re.findall(r'<line [^>]*stroke="(#\w{6})"( stroke-dasharray="[\d ]+")? stroke-width', svg)
+    assert samples[0][0] == samples[8][0] and len(set(samples)) == 9
 
 
 def test_a_chart_leaves_out_what_its_axes_cannot_show() -> None:

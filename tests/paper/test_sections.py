@@ -92,6 +92,26 @@ def test_the_rule_gives_the_printed_operations(run: Path, tmp_path: Path, capsys
     assert "--model" in capsys.readouterr().err
 
 
+def test_a_model_that_is_not_a_run_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for experiment in ("schedule", "cost", "beam"):
+        assert main(["paper", experiment, "--model", "nowhere", "--out", str(tmp_path)]) == 1
+        assert "nowhere: no such run folder" in capsys.readouterr().err
+    assert main(["paper", "schedule", "--model", "en-de", "--out", str(tmp_path)]) == 0
+    assert "en-de" in capsys.readouterr().out
+    assert main(["paper", "cost", "--model", "en-de", "--out", str(tmp_path)]) == 1
+    assert "has no update of a training" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    for out in (file, file / "below"):
+        assert main(["paper", "beam", "--model", "nowhere", "--out", str(out)]) == 2
+        assert f"--out {out}: {file} is a file; name a folder" in capsys.readouterr().err
+
+
 def test_averages_of_the_last_checkpoints(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["paper", "averaging", "--model", str(run), "--out", str(tmp_path)]) == 0
     assert fits(capsys.readouterr().out, run, run.parent)
@@ -116,6 +136,8 @@ def test_beams_and_penalties(run: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert rows[3]["bleu"] == score(Bleu(), texts, references, resamples=0).value
     assert main([*asked[:4], "--beams", "two", "--out", str(tmp_path)]) == 2
     assert "--beams two" in capsys.readouterr().err
+    assert main([*asked[:4], "--sentences", "-2", "--out", str(tmp_path)]) == 2
+    assert "--sentences -2: must be at least 1" in capsys.readouterr().err
     with pytest.raises(ConfigError, match="negative"):
         numbers("1,-2", "--alphas")
 

@@ -1,10 +1,12 @@
 """`heed paper`: the paper's experiments, published numbers beside ours."""
 
 import argparse
+from pathlib import Path
 
 from heed.cli.experiments import (
     averaging,
     beam,
+    check_output,
     cost,
     fidelity,
     figures,
@@ -59,5 +61,7 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if not (getattr(args, "dry_run", False) or getattr(args, "list", False)):  # these write nothing
+        check_output(Path(args.out))
     status: int = EXPERIMENTS[args.experiment].run(args)
     return status

@@ -70,10 +70,12 @@ def chart(title: str, x: Axis, y: Axis, series: Sequence[Series], marks: Sequenc
                 f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"/>'
             )
         parts += [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3" fill="{colour}"/>' for a, b in places]
-        row = _TOP + 10 + 18 * i
+        row, left = _TOP + 10 + 18 * i, _WIDTH - _LEGEND_WIDTH + 12
+        if one.line:
+            parts.append(_line(left, row - 4, left + 24, row - 4, colour, dash, 2))
         parts += [
-            f'<circle cx="{_WIDTH - _LEGEND_WIDTH + 18}" cy="{row - 4}" r="4" fill="{colour}"/>',
-            _text(_WIDTH - _LEGEND_WIDTH + 28, row, one.name, "start"),
+            f'<circle cx="{left + 12}" cy="{row - 4}" r="4" fill="{colour}"/>',
+            _text(left + 30, row, one.name, "start"),
         ]
     return "".join([*parts, "</svg>"])
 
@@ -96,8 +98,11 @@ class _Scale:
 
     def ticks(self) -> list[float]:
         """Return round values between the ends: powers of ten, or multiples of 1, 2 or 5 times one."""
-        if self.log and self.high - self.low > 1.5:
-            return [10.0**power for power in range(math.ceil(self.low), math.floor(self.high) + 1)]
+        if self.log and self.high - self.low > 1:
+            powers = [10.0**power for power in range(math.floor(self.low), math.floor(self.high) + 1)]
+            times = (1,) if self.high - self.low > 3 else (1, 2, 5)
+            values = [power * each for power in powers for each in times]
+            return [value for value in values if self.low <= math.log10(value) <= self.high]
         low, high = (10**self.low, 10**self.high) if self.log else (self.low, self.high)
         rough = (high - low) / 5
         unit = 10.0 ** math.floor(math.log10(rough))
@@ -116,9 +121,9 @@ def _number(value: float) -> str:
     return f"{value:,.10g}" if abs(value) >= 10 else f"{value:.3g}"
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, colour: str, dash: str = "") -> str:
-    dashes = f' stroke-dasharray="{dash}"' if dash else ""
-    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"{dashes}/>'
+def _line(x1: float, y1: float, x2: float, y2: float, colour: str, dash: str = "", width: int = 1) -> str:
+    more = (f' stroke-dasharray="{dash}"' if dash else "") + (f' stroke-width="{width}"' if width > 1 else "")
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"{more}/>'
 
 
 def _text(x: float, y: float, text: str, anchor: str = "middle") -> str:

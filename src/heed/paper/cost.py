@@ -5,6 +5,7 @@ The paper's rule: seconds x devices x the sustained speed of one device.
 
 from dataclasses import dataclass
 
+from heed.errors import CheckpointError
 from heed.paper.report import Part, Table
 from heed.paper.rows import operations, session_seconds
 from heed.presets import preset
@@ -73,9 +74,15 @@ def part(run: RunFolder | None, teraflops: float | None) -> Part:
 
 
 def _of_run(run: RunFolder, teraflops: float | None) -> tuple[tuple[str, ...], str]:
-    """Return the row of a run, from its events, and a note on how it was counted."""
+    """Return the row of a run, from its events, and a note on how it was counted.
+
+    Raises:
+        CheckpointError: the run has no events of its training, as a model in the box.
+    """
     events = run.events()
     steps = max((event["step"] for event in events if event.get("event") == "step"), default=0)
+    if not steps:
+        raise CheckpointError(f"{run.events_path}: has no update of a training; give a run folder of `heed train`")
     seconds, tokens = session_seconds(events), run.config.train.batch_tokens
     counted = steps * operations(run.config)
     rule = None if teraflops is None else by_the_rule(seconds, 1, teraflops)

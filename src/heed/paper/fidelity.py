@@ -167,8 +167,8 @@ DECISIONS = (
         "training/loss.py",
         "other = epsilon / (vocab_size - 1)",
         "training/test_loss.py::test_loss_is_the_papers",
-        "PyTorch's CrossEntropyLoss, and fairseq's loss as read: epsilon / V, the gold token included. The Annotated "
-        "Transformer: epsilon / (V - 2), with none for padding.",
+        "PyTorch's CrossEntropyLoss, and fairseq until version 0.10: epsilon / V, the gold token included. The "
+        "Annotated Transformer: epsilon / (V - 2), with none for padding.",
     ),
     Decision(
         "5.4",

@@ -7,20 +7,27 @@ there. So experiments can run in any order, days apart, and the report has what 
 import json
 import re
 import textwrap
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from heed.durable import read_json, write_file, write_json
+from heed.errors import DamageError
 
 WIDTH = 80  # of a terminal
 REPORT = "report.html"
 
-# The order of parts in the report; others follow by name.
-_ORDER = (
+# The parts in their order in the report; questions in that of docs/questions.md.
+_QUESTIONS = (
+    *("transduction", "state", "gates", "dependency", "resolution", "memory", "encoder", "output", "passes", "mask"),
+    *("infinity", "softmax", "scaling", "values", "heads", "diversity", "feedforward", "embedding", "positions"),
+    *("learned", "residual", "dropout", "cat", "restricted", "saturation", "bert"),
+)
+ORDER = (
     *("table1", "window", "table2", "table3", "table4", "table4-linearisations", "table4-sizes", "figures"),
     *("schedule", "cost", "averaging", "beam", "positions", "norm", "fidelity"),
+    *(f"question-{name}" for name in _QUESTIONS),
 )
 _NUMBER = re.compile(r"^[-+~<>≤≥]?\s*[\d.,]+\s*([%×xkMG]|[a-zA-Z/]{1,3})?$|^$|^[–-]$")
 _STYLE = """
@@ -68,11 +75,10 @@ def lines(part: Part) -> list[str]:
 
 
 def save(part: Part, folder: Path) -> Path:
-    """Write a part as JSON, make the report anew, and return the report's path."""
+    """Write a part as JSON, make the report anew, and return the report's path; the folder may have other files."""
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / f"{part.name}.json", plain(part))
-    parts = [_loaded(path) for path in sorted(folder.glob("*.json"))]
-    parts.sort(key=lambda one: (_ORDER.index(one.name) if one.name in _ORDER else len(_ORDER), one.name))
+    parts = [_loaded(path) for name in ORDER if (path := folder / f"{name}.json").exists()]
     write_file(folder / REPORT, page(parts).encode())
     return folder / REPORT
 
@@ -138,7 +144,10 @@ def _numeric(table: Table) -> list[bool]:
 
 
 def _loaded(path: Path) -> Part:
-    found = read_json(path, "delete it, and run its experiment again")
+    advice = "delete it, and run its experiment again"
+    found = read_json(path, advice)
+    if not found.keys() >= {one.name for one in fields(Part)}:
+        raise DamageError(f"{path}: is no part of the report; choose another --out, or {advice}")
     return Part(
         name=found["name"],
         title=found["title"],

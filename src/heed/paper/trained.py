@@ -27,6 +27,8 @@ def trained(model: str, source: str | None, reference: str | None, sentences: in
         ConfigError: only one file is given, or there is no text.
         CheckpointError, DataError: the run or a file cannot be read.
     """
+    if sentences is not None and sentences < 1:
+        raise ConfigError(f"--sentences {sentences}: must be at least 1")
     run = RunFolder.open(find_model(model))
     if (source is None) != (reference is None):
         raise ConfigError("--source and --reference belong together; give both, or none for the validation text")

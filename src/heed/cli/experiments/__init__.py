@@ -1,6 +1,7 @@
 """One file per experiment of `heed paper`, each with HELP, configure and run, as a command has them."""
 
 import argparse
+import os
 import signal
 import sys
 import time
@@ -27,6 +28,21 @@ def add_output_options(parser: Parser) -> None:
         "--out", metavar="FOLDER", default="paper", help="folder of the report and its runs (default: paper)"
     )
     group.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def check_output(folder: Path) -> None:
+    """Refuse a folder that cannot be written to, before work that may take hours.
+
+    Raises:
+        ConfigError: with what is in the way.
+    """
+    from heed.errors import ConfigError
+
+    there = next(one for one in (folder, *folder.parents) if one.exists())
+    if not there.is_dir():
+        raise ConfigError(f"--out {folder}: {there} is a file; name a folder")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise ConfigError(f"--out {folder}: {there} cannot be written to (permission denied); name another folder")
 
 
 def show(part: "Part", args: argparse.Namespace) -> int:

@@ -1,7 +1,6 @@
 """`heed paper cost`: the operations of a training, by the paper's rule and counted."""
 
 import argparse
-from pathlib import Path
 
 from heed.cli.experiments import add_output_options, show
 from heed.cli.usage import Parser
@@ -22,6 +21,7 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from heed.box import find_model
     from heed.errors import ConfigError
     from heed.paper.cost import part
     from heed.run import RunFolder
@@ -30,4 +30,4 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError(f"--teraflops {args.teraflops:g}: must be above 0")
     if args.teraflops is not None and args.model is None:
         raise ConfigError("--teraflops is for --model, which is missing")
-    return show(part(None if args.model is None else RunFolder.open(Path(args.model)), args.teraflops), args)
+    return show(part(None if args.model is None else RunFolder.open(find_model(args.model)), args.teraflops), args)

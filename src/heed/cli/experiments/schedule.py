@@ -1,7 +1,6 @@
 """`heed paper schedule`: the learning rate of equation (3)."""
 
 import argparse
-from pathlib import Path
 
 from heed.cli.experiments import add_output_options, show
 from heed.cli.usage import Parser
@@ -18,8 +17,14 @@ def configure(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from heed.box import find_model
     from heed.paper.schedule import part
+    from heed.run import RunFolder
     from heed.settings import read_run_config
 
-    others = {} if args.model is None else {Path(args.model).name: read_run_config(Path(args.model))}
+    others = {}
+    if args.model is not None:
+        path = find_model(args.model)
+        RunFolder.check(path)
+        others[path.name] = read_run_config(path)
     return show(part(others), args)

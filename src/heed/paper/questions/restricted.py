@@ -3,13 +3,14 @@
 import torch
 from torch import Tensor
 
+from heed.model.neighbourhood import Neighbourhood
 from heed.paper.questions.asked import Asked
 from heed.paper.questions.grid import marks, picture
 from heed.paper.report import Part, Table
 
 QUESTION = "What is restricted self-attention, and what did it lead to?"
 _SHOWN, _R = 9, 3
-_LENGTH, _WINDOWS = 1024, (3, 17, 65, 257, 2047)
+_LENGTH, _WINDOWS = 1024, (3, 17, 65, 257, 1024)
 
 
 def answer(asked: Asked) -> Part:
@@ -19,7 +20,7 @@ def answer(asked: Asked) -> Part:
     for r in _WINDOWS:
         weights, layers = int(neighbourhood(_LENGTH, r).sum()), _layers_needed(_LENGTH, r)
         values.append({"r": r, "weights": weights, "layers": layers})
-        rows.append(("all" if r >= 2 * _LENGTH - 1 else str(r), f"{weights:,}", str(layers)))
+        rows.append(("all" if r >= _LENGTH else str(r), f"{weights:,}", str(layers)))
     labels = [str(i + 1) for i in range(_SHOWN)]
     return Part(
         "question-restricted",
@@ -41,9 +42,8 @@ def answer(asked: Asked) -> Part:
 
 
 def neighbourhood(n: int, r: int) -> Tensor:
-    """Return may_attend_LL: a neighbourhood of r positions, centred on each one."""
-    position_L = torch.arange(n)
-    return (position_L[:, None] - position_L).abs() <= r // 2
+    """Return may_attend_LL: the r positions around each one, as the model's encoder has them."""
+    return Neighbourhood.centred(torch.arange(n), torch.tensor(n), r).mask[0, 0]
 
 
 def _layers_needed(n: int, r: int) -> int:
