@@ -2,9 +2,9 @@
 
     python bench/products.py [--size 2048,512,2048] [--rounds 30] [--json]
 
-The three products of a linear layer, of m rows with k inputs and n outputs: forward, gradient of the input, gradient of
-the weight. The bfloat16 side packs and rounds both matrices each time, as training does. Both sides take turns; the best
-round counts.
+The three products of a linear layer, of m rows with k inputs and n outputs: forward, gradient of the input, gradient
+of the weight. The bfloat16 side packs and rounds both matrices each time, as training does. Both sides take turns; the
+best round counts.
 """
 
 import argparse

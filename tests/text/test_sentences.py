@@ -19,6 +19,7 @@ TOGETHER = [
     "It is No. 5 on Jan. 7, see Fig. 3.",
     '"Why?" she asked.',
     "The price is 3.50 Euro.",
+    "Am 24.12. Und am 25. Dezember.",  # may be two, may be one
     "See www.example.org. it is good.",
     "What?!No space",
     "He is tired. he wants to sleep.",  # only in a line that begins with a small letter
@@ -38,6 +39,8 @@ APART = [
     ["Wirklich?", "Ja, wirklich!", "Über Nacht.", "Ärger!"],
     ["I was there in 1990!", "7 men came."],
     ["Well…", "Yes."],
+    ["It costs $25.99.", "That is a lot."],
+    ["Pi is 3.14.", "She was born in 1990.", "It was $5.10.", "Good."],
     ["Mrs. Brown came.", "Mr. Brown did not."],
     ["i am tired.", "i want to sleep.", "good night"],
     ["really?!", "no!", "we met mr. brown.", "Then he left"],
