@@ -68,7 +68,7 @@ class NativeEngine(SearchEngine):
         return min((model.target_limit for model in self.models if model.target_limit), default=None)
 
     def _step(self, n_batches: int) -> NativeStep:
-        """Several batches are computed in as many threads, but all threads share the steps of a single one."""
+        """Several batches are computed in as many threads, but they share the steps of a single one."""
         return NativeStep(self.models, available_threads() if n_batches == 1 else 1)
 
     def _start(self, step: NativeStep, sources: list[list[int]]) -> NativeStates:

@@ -14,7 +14,7 @@
 #include <time.h>
 
 enum {
-    MOST = 16, /* threads: more would wait for each other longer than they compute */
+    MOST = 4, /* threads: few read memory as fast as it goes, and a container may have less time than it sees cores */
     LINE = 64, /* bytes: what threads write is a cache line apart */
     AWAKE = 300 * 1000, /* nanoseconds that a worker waits awake: longer than search takes between two steps */
     SPINS = 64, /* between two looks at the clock */
