@@ -70,8 +70,10 @@ def parse_sentences(
     parses = sentences_of(tokenizer, sentences, split_hyphens)
     rows = [row for row, one in enumerate(parses) if one.words]
     texts = [sentence_text(parses[row].words) for row in rows]
+    if engine.is_hard_limit:
+        _refuse_long(engine, texts, [options.first_number + row for row in rows])
     if constrained:
-        n_words = {row: len(parses[row].words) for row in rows}
+        n_words = {options.first_number + row: len(parses[row].words) for row in rows}
         options = replace(options, constraint=constraint_of(engine, tokenizer, texts, n_words))
     n_done = len(parses) - len(rows)
 
@@ -116,6 +118,19 @@ def constraint_of(
                 f"but the limit is {limit:,} (decode.extra_length, model.max_length); shorten it"
             )
     return tree_constraint(tokenizer.tree_tokens, list(n_words.values()), limits)
+
+
+def _refuse_long(engine: PyTorchEngine, texts: Sequence[str], numbers: Sequence[int]) -> None:
+    """
+    Raises:
+        DecodeError: the model has no positions for the end of a sentence.
+    """
+    for number, ids in zip(numbers, engine.tokenizer.encode_ids(texts), strict=True):
+        if len(ids) > engine.limit:
+            raise DecodeError(
+                f"sentence {number + 1} has {len(ids):,} sub-words, but this model has learned positions for "
+                f"{engine.limit:,} (model.max_length); shorten it"
+            )
 
 
 def split_words(line: str) -> list[str]:

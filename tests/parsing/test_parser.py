@@ -116,6 +116,21 @@ def test_a_sentence_of_300_words_has_a_tree() -> None:
     assert parse.tree is not None and len(parse.tree.words()) == 300
 
 
+@pytest.mark.parametrize("constrained", [True, False])
+def test_a_sentence_beyond_learned_positions_is_refused_by_its_number(constrained: bool) -> None:
+    tokenizer = untrained().tokenizer
+    config = replace(CONFIG.model, positions="learned", max_length=50)
+    engine = PyTorchEngine([build_model(config, tokenizer.vocabulary).eval()], tokenizer, CONFIG.decode)
+    options = SearchOptions(beam=1, first_number=2000)
+    assert len(tokenizer.encode_ids(["7" * 49])[0]) == 50  # the mark of its beginning, and a byte each
+    assert len(parse_sentences(engine, ["7" * 49], options, constrained=constrained)) == 1
+    with pytest.raises(DecodeError, match="sentence 2002 has 51 sub-words, but .* for 50"):
+        parse_sentences(engine, ["cat", "7" * 50], options, constrained=constrained)
+    if constrained:
+        with pytest.raises(DecodeError, match="sentence 2002 has 49 words"):
+            parse_sentences(engine, ["cat", ["cat"] * 49], options)
+
+
 def test_n_best_trees_are_different_and_sorted() -> None:
     (parse,) = parse_sentences(untrained(), ["The cat sees a dog"], SearchOptions(beam=5, alpha=0.0, n_best=5))
     trees = [str(one.tree) for one in parse.alternatives]

@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
                 found = parse_sentences(
                     engine,
                     [_sentence(line, args.tokenised) for line in lines],
-                    options,
+                    replace(options, first_number=number),
                     split_hyphens=None if args.hyphens is None else args.hyphens == "split",
                     constrained=not args.unconstrained,
                 )
