@@ -166,6 +166,15 @@ def test_an_unbroken_text_is_not_cut_off(translator):
     assert "".join(found.source_pieces).replace("▁", "") == "x" * 500
 
 
+def test_a_translation_is_at_most_so_many_tokens_longer_than_its_text(tokenizer):
+    """Section 6.1: 50 of them, which is the default; here 6."""
+    assert DecodeConfig().extra_length == 50
+    found = [one for seed in range(4) for one in make_translator(tokenizer, seed).translate(TEXTS, copy=False)]
+    longer = [(one.finished, len(one.pieces) - len(one.source_pieces)) for one in found]
+    assert max(more for _, more in longer) <= 6
+    assert {more for finished, more in longer if not finished} == {6}  # search went on until the limit
+
+
 @pytest.mark.usefixtures("threads")
 def test_a_prefix_begins_the_translation(translator):
     texts = ["the quick brown fox", "dog", "über"]

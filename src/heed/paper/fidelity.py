@@ -62,7 +62,7 @@ DECISIONS = (
         "a mask sets scores to minus infinity",
         "model/attention.py",
         "masked_fill(~may_attend",
-        "laws/test_model_laws.py::test_later_tokens_never_change_earlier_logits",
+        "laws/test_model_laws.py::test_weights_are_distributions_over_the_visible_positions",
         "The Annotated Transformer: -1e9, which gives a row without any visible position equal weights.",
     ),
     Decision(
@@ -173,8 +173,8 @@ DECISIONS = (
     Decision(
         "5.4",
         "perplexity without smoothing, per piece",
-        "training/step.py",
-        "perplexity = math.exp(",
+        "training/validate.py",
+        "return math.exp(mean)",
         "laws/test_training_laws.py::test_validation_perplexity_is_forced_decoding",
     ),
     Decision(
@@ -190,7 +190,7 @@ DECISIONS = (
         "at most 50 tokens more than the input",
         "engines/searching.py",
         "limit = n_source + self.decode.extra_length",
-        "test_config.py::test_base_is_the_paper",
+        "test_translator.py::test_a_translation_is_at_most_so_many_tokens_longer_than_its_text",
     ),
     Decision(
         "6.1",

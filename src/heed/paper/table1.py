@@ -58,7 +58,7 @@ class Plan:
     @staticmethod
     def quick() -> "Plan":
         """Return the smallest plan that shows everything."""
-        return Plan((32, 64, 128), (32, 64), (16, 32, 64), 2)
+        return Plan((32, 64, 128), (32, 64), (16, 32, 64))
 
 
 def check(plan: Plan, free: int | None) -> None:

@@ -43,7 +43,9 @@ NOTES = (
     "published number, and nothing here may be compared with one. r counts the positions that a position attends to, "
     "itself included. Cross-attention stays full, so a whole update still has a part that grows with n².",
     "Memory is what the forward pass keeps for the backward pass, counted. Full attention is PyTorch's fused kernel, "
-    "which does not keep the weights; its causal mask has n × n elements.",
+    "which does not keep the weights: in the encoder its memory does not grow with n² either, and a neighbourhood, "
+    "which keeps a mask of up to 2·r·n elements, saves time there, not memory. In the decoder, the causal mask of full "
+    "attention has n × n elements.",
 )
 
 

@@ -65,13 +65,18 @@ def _put(row: list[str], text: str, left: int, size: int, middle: int) -> None:
     """Write a text around a column, within the columns of its node."""
     taken = width(text)
     place = max(left, min(middle - (taken - 1) // 2, left + size - taken))
+    start, first = place, ""  # what takes no column of its own is part of the one before, or of the text's first
     for character in text:
         columns = columns_of(character)
-        if columns == 0:
+        if columns == 0 and place == start:
+            first += character
+        elif columns == 0:
             row[place - 1] += character
-            continue
-        row[place : place + columns] = [character, *[""] * (columns - 1)]
-        place += columns
+        else:
+            row[place : place + columns] = [first + character, *[""] * (columns - 1)]
+            place, first = place + columns, ""
+    if first:
+        row[start] += first
 
 
 def _connect(row: list[str], parent: int, children: list[int]) -> None:
