@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heed.box import default_model, find_model
-from heed.engines import NAMES, Engine
+from heed.engines import NAMES
+from heed.engines.searching import Engine
 from heed.errors import ConfigError, DecodeError
 from heed.translator import Translator
 from heed.wording import TORCH_IS_MISSING

@@ -6,8 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from heed.engines import Engine
-from heed.engines.searching import SearchEngine
+from heed.engines.searching import Engine
 from heed.errors import DecodeError
 from heed.options import SearchOptions
 from heed.text.placement import replaced
@@ -120,7 +119,6 @@ def _placed(
     """
     if options.n_best > 1 or engine.supports(replace(options, attention=True)) is not None:
         return {}
-    assert isinstance(engine, SearchEngine)  # no other supports attention
     drafts: list[tuple[int, str]] = []
     for i, (translation, demand) in lacking.items():
         text, required = demand.text, demand.required

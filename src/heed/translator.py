@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from heed.engines import Engine
+from heed.engines.searching import Engine
 from heed.errors import ConfigError, DecodeError
 from heed.options import Sampling, SearchOptions
 from heed.parsing.tokenizer import TreeTokenizer

@@ -9,7 +9,7 @@ import numpy as np
 
 from heed.config import DecodeConfig
 from heed.data.batching import cut_by_budget
-from heed.engines.searching import BATCH_TOKENS_TIMES_BEAM, SearchEngine, open_runs
+from heed.engines.searching import BATCH_TOKENS_TIMES_BEAM, Engine, open_runs
 from heed.engines.threads import available_threads, map_batches
 from heed.errors import ConfigError
 from heed.kernels.matrix import Precision
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _MAX_HYPOTHESES = 128
 
 
-class NativeEngine(SearchEngine):
+class NativeEngine(Engine):
     """One model, or an ensemble with one vocabulary whose probabilities are averaged."""
 
     _min_tokens = BATCH_TOKENS_TIMES_BEAM // _MAX_HYPOTHESES

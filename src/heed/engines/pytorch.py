@@ -14,7 +14,7 @@ from heed.config import DecodeConfig
 from heed.data.batch import batch_of_ids, padded
 from heed.data.batching import cut_by_budget
 from heed.decode.model_step import ModelStates, ModelStep
-from heed.engines.searching import SearchEngine, open_runs
+from heed.engines.searching import Engine, open_runs
 from heed.engines.threads import map_batches
 from heed.errors import DecodeError
 from heed.model.compiled import Snapshot, compiled, reason_not_compiled
@@ -29,7 +29,7 @@ from heed.translation import Attention, PairScore, Translation
 MAX_ONE_CORE_D_MODEL = 256  # up to this d_model, one core is as fast as several for the steps of a single batch
 
 
-class PyTorchEngine(SearchEngine):
+class PyTorchEngine(Engine):
     """One model, or an ensemble with one vocabulary whose probabilities are averaged, optionally with 8-bit weights."""
 
     def __init__(

@@ -33,8 +33,8 @@ BATCH_TOKENS_TIMES_BEAM = 4096
 _REQUIRED_WIDTHS = (8, 16, 32, 64)
 
 
-class SearchEngine(ABC):
-    """An engine that searches with one model, or with an ensemble of one vocabulary."""
+class Engine(ABC):
+    """A model, or an ensemble of one vocabulary, ready to translate."""
 
     _min_tokens = 1  # what a shorter text counts as, in a batch
 
@@ -46,7 +46,7 @@ class SearchEngine(ABC):
     @property
     @abstractmethod
     def limit(self) -> int:
-        """The maximum length of a text in pieces."""
+        """The maximum length of a text in pieces; a longer one has to be cut into parts."""
 
     @property
     @abstractmethod
@@ -82,9 +82,11 @@ class SearchEngine(ABC):
 
     @property
     def is_hard_limit(self) -> bool:
+        """Whether the model cannot read more than `limit` pieces at all; otherwise it only was not trained to."""
         return self._max_positions is not None
 
     def supports(self, options: SearchOptions) -> str | None:
+        """Return why this engine does not support these options; None: it does."""
         if options.glossary is not None or options.copy or options.required is not None:
             what = "a glossary" if options.glossary is not None else "copying"
             for other, is_given in (
@@ -99,6 +101,14 @@ class SearchEngine(ABC):
     def translate(
         self, texts: Sequence[str], numbers: Sequence[int], options: SearchOptions, on_done: Callable[[list[int]], None]
     ) -> list[Translation]:
+        """Translate texts within the limit, with supported options.
+
+        `numbers[i]` identifies text i and its random stream. `on_done` is called with the numbers of the texts of each
+        batch that is done.
+
+        Raises:
+            DecodeError: the weights are not finite, the deadline has passed, or the search was cancelled.
+        """
         ids = self.tokenizer.encode_ids(texts)
         prefixes = None if options.prefix_ids is None else [list(one) for one in options.prefix_ids]
         if options.prefixes is not None:
