@@ -136,6 +136,8 @@ def test_beams_and_penalties(run: Path, tmp_path: Path, capsys: pytest.CaptureFi
     assert rows[3]["bleu"] == score(Bleu(), texts, references, resamples=0).value
     assert main([*asked[:4], "--beams", "two", "--out", str(tmp_path)]) == 2
     assert "--beams two" in capsys.readouterr().err
+    assert main([*asked[:4], "--beams", "2.7", "--out", str(tmp_path)]) == 2
+    assert "whole numbers" in capsys.readouterr().err
     assert main([*asked[:4], "--sentences", "-2", "--out", str(tmp_path)]) == 2
     assert "--sentences -2: must be at least 1" in capsys.readouterr().err
     with pytest.raises(ConfigError, match="negative"):

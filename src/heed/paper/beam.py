@@ -29,6 +29,18 @@ def numbers(text: str, option: str) -> list[float]:
     return found
 
 
+def whole_numbers(text: str, option: str) -> list[int]:
+    """Return the whole numbers of such a list.
+
+    Raises:
+        ConfigError: one is no whole number, or negative.
+    """
+    found = numbers(text, option)
+    if not all(one.is_integer() for one in found):
+        raise ConfigError(f"{option} {text}: must be whole numbers")
+    return list(map(int, found))
+
+
 def part(
     one: Trained, beams: Sequence[int], alphas: Sequence[float], tell: Callable[[int], None] = lambda done: None
 ) -> Part:

@@ -98,7 +98,7 @@ def train_rows(
                 write_json(path / _DIVERGED, {"error": str(error)})
                 reason = "diverged"
             if reason == "interrupted":
-                raise KeyboardInterrupt("(what is done is saved; the same command continues)")
+                raise KeyboardInterrupt
         results.append(_result(path))
     return results
 

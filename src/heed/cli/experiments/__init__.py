@@ -141,14 +141,16 @@ def train_table(
 
 @contextmanager
 def stopping() -> Iterator[None]:
-    """Treat SIGTERM like Ctrl-C, before and between trainings as well."""
+    """Treat SIGTERM like Ctrl-C, before and between trainings as well, and say that nothing is lost."""
 
     def stop(number: int, frame: object) -> None:
-        raise KeyboardInterrupt("(what is done is saved; the same command continues)")
+        raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, stop)
     try:
         yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("(what is done is saved; the same command continues)") from None
     finally:
         signal.signal(signal.SIGTERM, before)
 

@@ -28,10 +28,10 @@ def configure(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     import_torch()
     from heed.bar import counting
-    from heed.paper.beam import numbers, part
+    from heed.paper.beam import numbers, part, whole_numbers
     from heed.paper.trained import trained
 
-    beams = [int(beam) for beam in numbers(args.beams, "--beams")]
+    beams = whole_numbers(args.beams, "--beams")
     alphas = numbers(args.alphas, "--alphas")
     one = trained(args.model, args.source, args.reference, args.sentences)
     with counting(len(beams) * len(alphas), "searches") as tell:

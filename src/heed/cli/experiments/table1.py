@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from heed.bar import counting
-from heed.cli.experiments import add_output_options, show
+from heed.cli.experiments import add_output_options, show, stopping
 from heed.cli.usage import Parser
 
 HELP = "why self-attention: cost and path length of layers"
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     given = {name: getattr(args, name) for name in ("lengths", "widths", "rounds")}
     plan = replace(plan, **{name: value for name, value in given.items() if value is not None})
     check(plan, free_memory(torch.device("cpu")))
-    with counting(n_cells(plan), "measuring") as done:
+    with stopping(), counting(n_cells(plan), "measuring") as done:
         found = measure(plan, Rows(Path(args.out) / "table1" / "rows.jsonl"), done)
     return show(part(plan, found), args)
 

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from heed.bar import counting
-from heed.cli.experiments import add_output_options, show
+from heed.cli.experiments import add_output_options, show, stopping
 from heed.cli.usage import Parser
 
 HELP = "restricted self-attention on long input: cost, and quality against r"
@@ -48,6 +48,6 @@ def run(args: argparse.Namespace) -> int:
     plan = PLANS[args.scale]
     text = None if args.source is None else ParallelText(args.source, args.target or "")
     rows = Rows(Path(args.out) / "window" / "rows.jsonl")
-    with counting(n_rows(plan, text is not None), "measuring and training") as done:
+    with stopping(), counting(n_rows(plan, text is not None), "measuring and training") as done:
         found = measure(plan, text, rows, free_memory(torch.device("cpu")), done)
     return show(part(plan, found), args)
