@@ -653,19 +653,38 @@ def test_the_runs_setting_is_the_default_of_sentences(translator, tokenizer):
     assert split.translate([SEVERAL], prefixes=[""])[0].cuts == ()
 
 
+def in_small_letters(translator, tokenizer, **settings):
+    settings = replace(translator.decode, capitals=True, sentences=True, copy=False, **settings)
+    return torch_translator(translator.models, tokenizer, settings)
+
+
 def test_sentences_in_capitals_are_translated_in_small_letters(translator, tokenizer):
     given = ["THE QUICK FOX", "The lazy dog", "JUMPS {a}! THE DOG"]
     calm = ["The quick fox", "The lazy dog", "Jumps {a}! The dog"]
-    settings = replace(translator.decode, capitals=True, sentences=True, copy=False)
-    made = torch_translator(translator.models, tokenizer, settings)
+    made = in_small_letters(translator, tokenizer)
     found, expected = (made.translate(texts, n_best=2) for texts in (given, calm))
     for one, other, is_changed in zip(found, expected, (True, False, True), strict=True):
         texts = [it.text.upper() if is_changed else it.text for it in other.alternatives]
         assert [it.text for it in one.alternatives] == texts and one.text == texts[0]
         assert one.pieces == other.pieces and one.score == other.score
     assert made.translate(given[:1], trace=True)[0].source_pieces == tokenizer.encode(given[0]).pieces
-    usual = torch_translator(translator.models, tokenizer, replace(settings, capitals=False)).translate(given[:1])
+    usual = torch_translator(translator.models, tokenizer, replace(made.decode, capitals=False)).translate(given[:1])
     assert usual[0].source_pieces == tokenizer.encode(given[0]).pieces  # not unless the run says so
+
+
+def test_a_long_sentence_in_capitals_is_cut_in_small_letters(translator, tokenizer):
+    long = "THE QUICK FOX JUMPS OVER " * 12 + "THE DOG"
+    (one,) = in_small_letters(translator, tokenizer).translate([long])
+    (other,) = translator.translate(["The" + long[3:].lower()], copy=False)
+    assert one.source_pieces == other.source_pieces and one.cuts == other.cuts != ()
+
+
+def test_a_glossary_finds_its_terms_in_capitals_and_keeps_their_letters(translator, tokenizer):
+    made = in_small_letters(translator, tokenizer)
+    for glossary in ({"FOX": "Fuchs"}, {"fox": "Fuchs"}):
+        (one,) = made.translate(["THE QUICK FOX"], glossary=glossary)
+        assert "Fuchs" in one.text and one.missing == () and one.forced == ("Fuchs",)
+        assert one.source_pieces == tokenizer.encode("THE QUICK FOX").pieces
 
 
 @pytest.mark.parametrize("options", [{"attention": True}, {"trace": True}, {"prefixes": [""]}], ids=str)

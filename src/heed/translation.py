@@ -2,7 +2,7 @@
 
 import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from heed.config import BOUNDS
 from heed.errors import DecodeError
 from heed.options import SearchOptions
-from heed.text.capitals import raised
+from heed.text.capitals import calmed, raised
 from heed.text.glossary import Entry
 from heed.text.normalize import normalize
 from heed.text.sentences import sentences_of
@@ -198,7 +198,12 @@ def needs_whole_texts(options: SearchOptions) -> str | None:
 
 
 def parts_by_sentence(
-    texts: Sequence[str], tokenizer: Tokenizer, limit: int, is_hard_limit: bool = False, copy: bool = False
+    texts: Sequence[str],
+    tokenizer: Tokenizer,
+    limit: int,
+    is_hard_limit: bool = False,
+    copy: bool = False,
+    is_calmed: Callable[[str], bool] = lambda text: False,
 ) -> list[list[Part]]:
     """Cut each text into its sentences, and those as `parts_that_fit` does.
 
@@ -207,7 +212,7 @@ def parts_by_sentence(
     """
     sentences = [sentences_of(normalize(text)) for text in texts]
     flat = [one for of_text in sentences for one in of_text]
-    cut = iter(parts_that_fit(flat, tokenizer, limit, is_hard_limit, copy))
+    cut = iter(parts_that_fit(flat, tokenizer, limit, is_hard_limit, copy, is_calmed))
     parts = []
     for of_text in sentences:
         *others, last = [next(cut) for _ in of_text]
@@ -217,26 +222,33 @@ def parts_by_sentence(
 
 
 def parts_that_fit(
-    texts: Sequence[str], tokenizer: Tokenizer, limit: int, is_hard_limit: bool = False, copy: bool = False
+    texts: Sequence[str],
+    tokenizer: Tokenizer,
+    limit: int,
+    is_hard_limit: bool = False,
+    copy: bool = False,
+    is_calmed: Callable[[str], bool] = lambda text: False,
 ) -> list[list[Part]]:
     """Cut each text into parts of at most `limit` pieces; a blank text has no parts.
 
     With `copy`, a part may be text to copy that has more pieces than `limit`. Otherwise only a single character may;
-    with `is_hard_limit`, the model cannot read it.
+    with `is_hard_limit`, the model cannot read it. Texts for which `is_calmed` is true are put in small letters.
 
     Raises:
         DecodeError: there is such a character, and the limit is hard.
     """
     texts = [normalize(text) for text in texts]
+    are_calmed = [is_calmed(text) for text in texts]
+    texts = [calmed(text) if is_loud else text for text, is_loud in zip(texts, are_calmed, strict=True)]
     # Most texts fit, and encoding all of them at once is fast. A text that cannot fit is not encoded.
     max_characters = limit * tokenizer.longest_piece
     counted = tokenizer.encode_ids([text if len(text) <= max_characters else "" for text in texts])
     parts = []
-    for text, ids in zip(texts, counted, strict=True):
-        if len(text) > max_characters or len(ids) > limit:
-            parts.append(split_to_fit(text, tokenizer, limit, copy))
-        else:
-            parts.append([Part(text, "end")] if text else [])
+    for text, ids, was_in_capitals in zip(texts, counted, are_calmed, strict=True):
+        fits = len(text) <= max_characters and len(ids) <= limit
+        whole = [Part(text, "end")] if text else []
+        several = whole if fits else split_to_fit(text, tokenizer, limit, copy)
+        parts.append([replace(part, was_in_capitals=was_in_capitals) for part in several])
     if is_hard_limit:
         all_parts = [part for text_parts in parts for part in text_parts if not part.is_copied]
         lone = [part.text for part in all_parts if len(part.text) == 1]
@@ -287,10 +299,14 @@ def not_finite(weights: str) -> DecodeError:
 
 def in_capitals_again(translation: Translation) -> Translation:
     """Return the translation of a sentence that was in capitals: its text in capitals, its pieces as they are."""
+    text = raised(translation.text)
+    words = text.split()
+    if len(words) != len(translation.words):  # a word may be spelt with pieces that spaces divide
+        words = [raised(word.text) for word in translation.words]
     return replace(
         translation,
-        text=raised(translation.text),
-        words=tuple(replace(word, text=raised(word.text)) for word in translation.words),
+        text=text,
+        words=tuple(replace(old, text=new) for old, new in zip(translation.words, words, strict=True)),
         alternatives=tuple(map(in_capitals_again, translation.alternatives)),
     )
 

@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -210,14 +211,10 @@ class Translator:
                 f"{len(texts)} texts, but {len(prefixes)} prefixes; give one for each text, or none at all"
             )
         cut = parts_by_sentence if are_split(options, self.decode.sentences) else parts_that_fit
-        parts = cut(texts, self.tokenizer, limit, self.engine.is_hard_limit, bool(options.copy))
-        translated = [
-            (first + i, part.text) for i, several in enumerate(parts) for part in several if not part.is_copied
-        ]
-        numbers, flat = [number for number, _ in translated], [text for _, text in translated]
-        may_change = self.decode.capitals and needs_whole_texts(options) is None
-        were_in_capitals = [may_change and in_capitals(text) for text in flat]
-        flat = [calmed(text) if was else text for text, was in zip(flat, were_in_capitals, strict=True)]
+        is_calmed = partial(_is_calmed, options) if self.decode.capitals else lambda text: False
+        parts = cut(texts, self.tokenizer, limit, self.engine.is_hard_limit, bool(options.copy), is_calmed)
+        translated = [(first + i, part) for i, several in enumerate(parts) for part in several if not part.is_copied]
+        numbers, flat = [number for number, _ in translated], [part.text for _, part in translated]
         if prefixes is not None or options.constraint is not None:
             what = "a constraint" if prefixes is None else "a prefix"
             if (long := next((i for i, p in enumerate(parts) if len(p) > 1), None)) is not None:
@@ -234,7 +231,10 @@ class Translator:
         found = with_required(self.engine, flat, numbers, found, options, deadline)
         if calibration is not None:
             found = calibration.annotated(found)
-        found = [in_capitals_again(one) if was else one for one, was in zip(found, were_in_capitals, strict=True)]
+        found = [
+            in_capitals_again(one) if part.was_in_capitals else one
+            for one, (_, part) in zip(found, translated, strict=True)
+        ]
         whole = joined(parts, found)
         if calibration is None:
             return whole
@@ -368,6 +368,13 @@ class Translator:
             name=name,
             progress=progress or (lambda done, total: None),
         )
+
+
+def _is_calmed(options: SearchOptions, text: str) -> bool:
+    """Return whether a sentence is translated in small letters. A glossary's terms keep theirs, on both sides."""
+    if needs_whole_texts(options) is not None or not in_capitals(text):
+        return False
+    return options.glossary is None or not (options.glossary.find(text) or options.glossary.find(calmed(text)))
 
 
 def _counting(numbers: list[int], n_texts: int, progress: Callable[[int, int], None]) -> Callable[[list[int]], None]:

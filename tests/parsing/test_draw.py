@@ -85,6 +85,7 @@ def test_characters_without_a_column_of_their_own_stay_with_their_word() -> None
     words = ["\u0301a", "e\u0301", "\u200b\u200bb", "\u200b", "日\u0301本"]
     tree = Tree("S", tuple(Tree("NN", word=word) for word in words))
     assert draw(tree).split("\n")[-1].split() == words
+    assert draw(Tree("N", word="\u200b")).split() == ["N", "\u200b"]  # in a column that only the tag has
 
 
 def test_a_tree_that_is_too_wide_is_a_list() -> None:

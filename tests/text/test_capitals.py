@@ -17,7 +17,8 @@ from heed.text.capitals import calmed, in_capitals, raised
         ("GPT-4 IS BIG", "GPT-4 is big"),
         ("{name}, COME HERE", "{name}, come here"),
         ("AT 3:30 PM, 25 MEN", "At 3:30 PM, 25 men"),
-        ("İSTANBUL IS BIG", "i̇stanbul is big".capitalize()),
+        ("AM I LATE? I'M OK", "Am I late? I'm ok"),
+        ("DIE STRAßE IST NASS", "Die straße ist nass"),
     ],
 )
 def test_what_the_model_gets(text: str, expected: str) -> None:
@@ -25,7 +26,14 @@ def test_what_the_model_gets(text: str, expected: str) -> None:
     assert calmed(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "NATO", "I", "42", "GPT-4", "Hello", "THE END.x", "こんにちは", "{NAME} {OTHER}"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "NATO", "- NATO!", "I", "42", "GPT-4", "Hello", "THE END.x", "{NAME} {OTHER}"),
+        *("こんにちは", "NHKは日本の放送局です", "مرحبا NASA من هنا"),  # letters that are neither capital nor small
+        *("SEE WWW.EXAMPLE.ORG/AB NOW", "PRESS %S NOW"),  # an address or a placeholder, in small letters
+    ],
+)
 def test_what_stays_as_it_is(text: str) -> None:
     assert not in_capitals(text)
 

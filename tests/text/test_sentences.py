@@ -20,6 +20,8 @@ TOGETHER = [
     '"Why?" she asked.',
     "The price is 3.50 Euro.",
     "Am 24.12. Und am 25. Dezember.",  # may be two, may be one
+    "Am 100. Geburtstag kam er.",
+    "Siehe § 3.14. Danach ist es gut.",
     "See www.example.org. it is good.",
     "What?!No space",
     "He is tired. he wants to sleep.",  # only in a line that begins with a small letter
@@ -40,7 +42,7 @@ APART = [
     ["I was there in 1990!", "7 men came."],
     ["Well…", "Yes."],
     ["It costs $25.99.", "That is a lot."],
-    ["Pi is 3.14.", "She was born in 1990.", "It was $5.10.", "Good."],
+    ["She was born in 1990.", "It was $1,005.10.", "Good."],
     ["Mrs. Brown came.", "Mr. Brown did not."],
     ["i am tired.", "i want to sleep.", "good night"],
     ["really?!", "no!", "we met mr. brown.", "Then he left"],

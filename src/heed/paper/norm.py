@@ -67,5 +67,9 @@ def part(results: Sequence[RowResult], scale: str, how: Scale, seeds: int) -> Pa
     )
     values = {"rows": [one.plain() for one in results], "scale": scale, "steps": how.max_steps}
     return Part(
-        "norm", "Post-norm and pre-norm, with and without warm-up", (Table(columns, tuple(rows)),), notes, values=values
+        "norm",
+        f"Post-norm and pre-norm, with and without warm-up, {how.max_steps:,} updates",
+        (Table(columns, tuple(rows)),),
+        notes,
+        values=values,
     )

@@ -76,6 +76,7 @@ def lines(part: Part) -> list[str]:
 
 def save(part: Part, folder: Path) -> Path:
     """Write a part as JSON, make the report anew, and return the report's path; the folder may have other files."""
+    assert part.name in ORDER, f"{part.name} would not be on the page"
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / f"{part.name}.json", plain(part))
     parts = [_loaded(path) for name in ORDER if (path := folder / f"{name}.json").exists()]

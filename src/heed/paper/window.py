@@ -115,7 +115,9 @@ def n_rows(plan: Plan, with_text: bool) -> int:
 
 
 def _read(plan: Plan, text: ParallelText | None) -> tuple[Vocabulary, list[Document], list[Document]]:
-    """Return the vocabulary, the documents to train on, one for each step if there are so many, and the first, held out.
+    """Return the vocabulary, the documents to train on, and those held out: the first ones.
+
+    There is a document for each step, if the text has so many.
 
     Raises:
         DataError: there is too little text.

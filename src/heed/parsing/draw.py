@@ -63,7 +63,7 @@ def _drawn(layout: Layout) -> str:
 
 def _put(row: list[str], text: str, left: int, size: int, middle: int) -> None:
     """Write a text around a column, within the columns of its node."""
-    taken = width(text)
+    taken = max(1, width(text))
     place = max(left, min(middle - (taken - 1) // 2, left + size - taken))
     start, first = place, ""  # what takes no column of its own is part of the one before, or of the text's first
     for character in text:

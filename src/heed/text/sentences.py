@@ -10,10 +10,9 @@ from heed.text.copying import copied_spans
 
 # Marks that end a sentence, closing quotes and brackets, a space; then a letter or a digit, perhaps after opening ones.
 _END = re.compile(r"(?<![.!?…])(?P<mark>[.!?…]++)[\"'”’»)\]]*+ (?=[\"'“‘„«(\[¿¡]*(?P<next>[^\W_]))")
-_MONTHS = 12
-_ORDINAL_DIGITS = 2  # at most: 1990. is a year
 _MAX_ABBREVIATION = 30  # characters looked at before a stop
-_DECIMALS = re.compile(r"[^\w.]*\d[\d,]*\.(?P<decimals>\d+)")  # 25.99; 24.12 may also be a day
+_PRICE = re.compile(r"[$€£¥]\d[\d.,]*")  # 3.5 alone may be a day or a chapter
+_YEAR = re.compile("1[1-9][0-9]{2}|20[0-9]{2}")  # other whole numbers may be ordinals: am 3. Mai, sein 100. Tor
 _LAST_WORD = re.compile(r"[^\s\"'“‘„«(\[]*$")
 
 # Abbreviations, English or German, that stand before a name, and those that stand before a number.
@@ -62,10 +61,8 @@ def _is_abbreviation(before: str, after: str) -> bool:
     """Return whether a stop between these texts ends an abbreviation, an initial or an ordinal number (*am 3. Mai*)."""
     match = _LAST_WORD.search(before)
     word = match[0].casefold() if match else ""
-    if (number := _DECIMALS.fullmatch(word)) and (not word[0].isdecimal() or int(number["decimals"]) > _MONTHS):
+    if _PRICE.fullmatch(word) or _YEAR.fullmatch(word):
         return False
-    if word.isdecimal():
-        return len(word) <= _ORDINAL_DIGITS
-    if len(word) <= 1 or "." in word or word in _BEFORE_NAMES:
+    if len(word) <= 1 or "." in word or word.isdecimal() or word in _BEFORE_NAMES:
         return True
     return (after.isdecimal() and word in _BEFORE_NUMBERS) or (after.islower() and word in _BEFORE_WORDS)

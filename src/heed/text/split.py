@@ -27,6 +27,7 @@ class Part:
     text: str
     cut: str
     is_copied: bool = False  # not translated, because it must be copied and is longer than the limit
+    was_in_capitals: bool = False  # so its translation will be
 
 
 def split_to_fit(text: str, tokenizer: Tokenizer, limit: int, copy: bool = False) -> list[Part]:

@@ -38,7 +38,10 @@ def check_output(folder: Path) -> None:
     """
     from heed.errors import ConfigError
 
-    there = next(one for one in (folder, *folder.parents) if one.exists())
+    try:
+        there = next(one for one in (folder, *folder.parents) if one.exists())
+    except OSError as error:  # a folder above it may not be searched
+        raise ConfigError(f"--out {folder}: {error.strerror}; name another folder") from None
     if not there.is_dir():
         raise ConfigError(f"--out {folder}: {there} is a file; name a folder")
     if not os.access(there, os.W_OK | os.X_OK):
