@@ -127,6 +127,38 @@ with taken(3) as team:
     assert run(script).split() == ["0", "3"]
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_child_of_fork_computes_no_part_of_a_job_that_was_under_way():
+    script = """
+parent, stale, begun, may_end = os.getpid(), [], threading.Event(), threading.Event()
+def part(_, i):
+    if os.getpid() != parent:
+        stale.append(i)
+    elif i == 0:
+        begun.set()
+        may_end.wait()
+    else:
+        time.sleep(0.05)
+part = Part(part)
+def hold():
+    with taken(3) as team:
+        functions().heed_team_share(team, 300, part, None)
+thread = threading.Thread(target=hold)
+thread.start()
+begun.wait()
+child = os.fork()
+if child == 0:
+    with taken(3) as team:
+        time.sleep(0.1)  # for workers to find something to do
+        found = [sorted(i for _, i in computed(team, n)) for n in (30, 7, 30)]
+    os._exit(0 if found == [list(range(n)) for n in (30, 7, 30)] and not stale else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+may_end.set()
+thread.join()
+"""
+    assert run(script).split() == ["0"]
+
+
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no list of threads")
 def test_threads_start_when_they_are_needed():
     script = """

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 
 enum {
@@ -149,12 +150,12 @@ static void start_workers(long wanted) {
     pthread_sigmask(SIG_SETMASK, &before, 0);
 }
 
-/* A child of fork has no workers, and no other call is under way in it. */
+/* A child of fork has no workers, and no other call is under way in it. Nor is a job: its parts would be computed with
+   what another thread of the parent had on its stack. */
 static void forget(void) {
     static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
     static const pthread_cond_t unused = PTHREAD_COND_INITIALIZER;
-    team.n_workers = 0;
-    atomic_store(&team.n_asleep, 0);
+    memset(&team, 0, sizeof team);
     atomic_store(&n_calls, 0);
     mutex = unlocked;
     is_new = unused;
