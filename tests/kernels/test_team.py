@@ -188,6 +188,43 @@ print(time.process_time() - before)
     assert float(run(script)) < 0.02
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no list of threads")
+def test_a_thread_without_a_share_sleeps_and_is_not_woken():
+    script = """
+def tasks():
+    return set(map(int, os.listdir("/proc/self/task")))
+def share_nothing(team):
+    own.heed_team_share(team, 2, nothing, None)
+own, before = functions(), tasks()
+nothing = ctypes.cast(ctypes.CDLL(None).getpid, Part)  # does not take Python's lock
+with taken(3) as team:
+    computed(team, 9)
+(_, third), ticks = sorted(tasks() - before), os.sysconf("SC_CLK_TCK")
+def seconds():
+    stat = open(f"/proc/self/task/{third}/stat").read().rpartition(")")[2].split()
+    return (int(stat[11]) + int(stat[12])) / ticks
+def switches():
+    status = open(f"/proc/self/task/{third}/status").read()
+    return int(status.partition("nonvoluntary")[0].split()[-1])
+with taken(2) as team:
+    share_nothing(team)
+    time.sleep(0.05)
+    used, end = seconds(), time.monotonic() + 1
+    while time.monotonic() < end:
+        share_nothing(team)
+    print(seconds() - used)
+    slept = switches()
+    for _ in range(100):
+        share_nothing(team)
+        time.sleep(0.001)
+    print(switches() - slept)
+with taken(3) as team:
+    print(len({thread for thread, _ in computed(team, 30)}))
+"""
+    used, slept, n_threads = map(float, run(script).split())
+    assert used < 0.03 and slept < 5 and n_threads == 3
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_threads_leave_signals_to_python():
     """The system gives a signal to any thread that does not block it; Python's main thread must wake up."""

@@ -34,7 +34,7 @@ struct Team {
     atomic_long n_shares;
     _Alignas(LINE) atomic_long n_done;
     _Alignas(LINE) atomic_ulong number; /* of the newest job */
-    atomic_long n_asleep;
+    atomic_long n_asleep; /* workers that wait for a job: those that wait for a share are not woken for it */
     long n_workers;
 };
 
@@ -42,7 +42,7 @@ static Team team;
 static _Alignas(LINE) atomic_long n_calls; /* under way, with or without the team */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t is_new = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t is_new = PTHREAD_COND_INITIALIZER, has_more_shares = PTHREAD_COND_INITIALIZER;
 
 /* --- computing ------------------------------------------------------------------------------------------------ */
 
@@ -128,11 +128,22 @@ static unsigned long next_job(unsigned long seen) {
     return atomic_load(&team.number);
 }
 
+/* Wait, asleep, until there are as many shares as the worker with this one needs. */
+static void wait_for_share(long own) {
+    pthread_mutex_lock(&mutex);
+    while (own >= atomic_load(&team.n_shares)) pthread_cond_wait(&has_more_shares, &mutex);
+    pthread_mutex_unlock(&mutex);
+}
+
 static void *work(void *share) {
+    const long own = (long)(intptr_t)share;
     unsigned long seen = 0;
     for (;;) {
         seen = next_job(seen);
-        if ((long)(intptr_t)share < atomic_load(&team.n_shares)) compute((long)(intptr_t)share);
+        if (own < atomic_load(&team.n_shares))
+            compute(own);
+        else
+            wait_for_share(own);
     }
     return 0; /* never */
 }
@@ -158,7 +169,7 @@ static void forget(void) {
     memset(&team, 0, sizeof team);
     atomic_store(&n_calls, 0);
     mutex = unlocked;
-    is_new = unused;
+    is_new = has_more_shares = unused;
 }
 
 static void forget_in_children(void) { pthread_atfork(0, 0, forget); }
@@ -171,7 +182,11 @@ Team *heed_team_take(long n_threads) {
     if (n_threads > MOST) n_threads = MOST;
     if (team.n_workers < n_threads - 1) start_workers(n_threads - 1);
     const long n_shares = team.n_workers + 1 < n_threads ? team.n_workers + 1 : n_threads;
-    atomic_store(&team.n_shares, n_shares);
+    if (atomic_exchange(&team.n_shares, n_shares) < n_shares) {
+        pthread_mutex_lock(&mutex);
+        pthread_cond_broadcast(&has_more_shares);
+        pthread_mutex_unlock(&mutex);
+    }
     return n_shares > 1 ? &team : 0;
 }
 
