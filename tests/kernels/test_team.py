@@ -159,6 +159,28 @@ thread.join()
     assert run(script).split() == ["0"]
 
 
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no size of the process")
+def test_threads_that_the_system_refuses_are_asked_for_once():
+    """Then not again before a fork, even if it would allow them."""
+    script = """
+import resource
+def has_team():
+    with taken(3) as team:
+        return team is not None
+before = resource.getrlimit(resource.RLIMIT_AS)
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + 2**20, before[1]))  # less than a thread's stack
+print(has_team())
+resource.setrlimit(resource.RLIMIT_AS, before)
+print(has_team())
+child = os.fork()
+if child == 0:
+    os._exit(0 if has_team() else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert run(script).split() == ["False", "False", "0"]
+
+
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no list of threads")
 def test_threads_start_when_they_are_needed():
     script = """

@@ -36,6 +36,7 @@ struct Team {
     _Alignas(LINE) atomic_ulong number; /* of the newest job */
     atomic_long n_asleep; /* workers that wait for a job: those that wait for a share are not woken for it */
     long n_workers;
+    int is_full; /* the system has refused another worker */
 };
 
 static Team team;
@@ -155,7 +156,8 @@ static void start_workers(long wanted) {
     pthread_sigmask(SIG_SETMASK, &all, &before);
     for (; team.n_workers < wanted; team.n_workers++) {
         pthread_t thread;
-        if (pthread_create(&thread, 0, work, (void *)(intptr_t)(team.n_workers + 1))) break;
+        team.is_full = pthread_create(&thread, 0, work, (void *)(intptr_t)(team.n_workers + 1)) != 0;
+        if (team.is_full) break;
         pthread_detach(thread);
     }
     pthread_sigmask(SIG_SETMASK, &before, 0);
@@ -180,7 +182,7 @@ Team *heed_team_take(long n_threads) {
     pthread_once(&once, forget_in_children);
     if (atomic_fetch_add(&n_calls, 1) || n_threads < 2) return 0;
     if (n_threads > MOST) n_threads = MOST;
-    if (team.n_workers < n_threads - 1) start_workers(n_threads - 1);
+    if (team.n_workers < n_threads - 1 && !team.is_full) start_workers(n_threads - 1);
     const long n_shares = team.n_workers + 1 < n_threads ? team.n_workers + 1 : n_threads;
     if (atomic_exchange(&team.n_shares, n_shares) < n_shares) {
         pthread_mutex_lock(&mutex);
