@@ -266,6 +266,26 @@ print(sorted(blocked)[-2:], blocked.count(False) >= 1)
     assert run(script).split() == ["[True,", "True]", "True"]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="other signals")
+def test_a_crash_in_a_thread_is_reported():
+    script = """
+import faulthandler, resource
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+faulthandler.enable()
+caller = threading.get_native_id()
+def part(_, i):
+    if threading.get_native_id() == caller:
+        time.sleep(0.1)
+    else:
+        ctypes.string_at(0)
+part = Part(part)
+with taken(2) as team:
+    functions().heed_team_share(team, 30, part, None)
+"""
+    with pytest.raises(AssertionError, match="Fatal Python error: Segmentation fault"):
+        run(script)
+
+
 @pytest.mark.parametrize("check", ["thread", "address,undefined"])
 def test_no_data_race_and_no_wrong_access(check, tmp_path):
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))))

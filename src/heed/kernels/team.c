@@ -151,9 +151,11 @@ static void *work(void *share) {
 
 /* Start workers until there are `wanted`, or as many as the system allows. */
 static void start_workers(long wanted) {
-    sigset_t all, before;
-    sigfillset(&all); /* signals are for Python's threads */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+    sigset_t others, before;
+    sigfillset(&others); /* signals are for Python's threads, except those of a thread's own crash */
+    for (unsigned i = 0; i < sizeof crashes / sizeof *crashes; i++) sigdelset(&others, crashes[i]);
+    pthread_sigmask(SIG_SETMASK, &others, &before);
     for (; team.n_workers < wanted; team.n_workers++) {
         pthread_t thread;
         team.is_full = pthread_create(&thread, 0, work, (void *)(intptr_t)(team.n_workers + 1)) != 0;
