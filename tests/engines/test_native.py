@@ -361,7 +361,7 @@ def wide_run(tokenizer, tmp_path_factory) -> Path:
     return make_run(tmp_path_factory.mktemp("wide") / "run", tokenizer, model)
 
 
-@pytest.mark.parametrize("precision", ["float32", BFLOAT16, "int8"])
+@pytest.mark.parametrize("precision", ["float32", "int8"])
 @pytest.mark.parametrize("search", ["beam", "greedy", "sampling", "prefixes"])
 def test_threads_that_share_a_lone_text_do_not_change_a_bit(wide_run, monkeypatch, precision, search):
     native, options = open_native([wide_run], "last", precision), SEARCHES[search]
@@ -415,6 +415,27 @@ assert translated(["a b c"]) == expected
     command = [sys.executable, "-c", script, str(wide_run)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=root, timeout=60)
     assert (done.stdout.split(), done.returncode) == (["0", "2", "0"], 0), done.stderr
+
+
+@needs_bfloat16
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no list of threads")
+def test_no_threads_start_for_products_in_bfloat16(wide_run):
+    """They would have nothing to share."""
+    script = """
+import os, sys
+from pathlib import Path
+from heed.engines.native import open_native
+from heed.options import SearchOptions
+
+native = open_native([Path(sys.argv[1])], "last", "bfloat16")
+before = len(os.listdir("/proc/self/task"))
+native.translate(["a b c"], [0], SearchOptions(beam=2), lambda done: None)
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+    command = [sys.executable, "-c", script, str(wide_run)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "3"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60)
+    assert (done.stdout, done.returncode) == ("0\n", 0), done.stderr
 
 
 @pytest.mark.parametrize(

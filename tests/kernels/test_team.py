@@ -127,6 +127,60 @@ with taken(3) as team:
     assert run(script).split() == ["0", "3"]
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_child_of_fork_computes_no_part_of_a_job_that_was_under_way():
+    script = """
+parent, stale, begun, may_end = os.getpid(), [], threading.Event(), threading.Event()
+def part(_, i):
+    if os.getpid() != parent:
+        stale.append(i)
+    elif i == 0:
+        begun.set()
+        may_end.wait()
+    else:
+        time.sleep(0.05)
+part = Part(part)
+def hold():
+    with taken(3) as team:
+        functions().heed_team_share(team, 300, part, None)
+thread = threading.Thread(target=hold)
+thread.start()
+begun.wait()
+child = os.fork()
+if child == 0:
+    with taken(3) as team:
+        time.sleep(0.1)  # for workers to find something to do
+        found = [sorted(i for _, i in computed(team, n)) for n in (30, 7, 30)]
+    os._exit(0 if found == [list(range(n)) for n in (30, 7, 30)] and not stale else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+may_end.set()
+thread.join()
+"""
+    assert run(script).split() == ["0"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no size of the process")
+def test_threads_that_the_system_refuses_are_asked_for_once():
+    """Then not again before a fork, even if it would allow them."""
+    script = """
+import resource
+def has_team():
+    with taken(3) as team:
+        return team is not None
+before = resource.getrlimit(resource.RLIMIT_AS)
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + 2**20, before[1]))  # less than a thread's stack
+print(has_team())
+resource.setrlimit(resource.RLIMIT_AS, before)
+print(has_team())
+child = os.fork()
+if child == 0:
+    os._exit(0 if has_team() else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert run(script).split() == ["False", "False", "0"]
+
+
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no list of threads")
 def test_threads_start_when_they_are_needed():
     script = """
@@ -156,6 +210,43 @@ print(time.process_time() - before)
     assert float(run(script)) < 0.02
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="no list of threads")
+def test_a_thread_without_a_share_sleeps_and_is_not_woken():
+    script = """
+def tasks():
+    return set(map(int, os.listdir("/proc/self/task")))
+def share_nothing(team):
+    own.heed_team_share(team, 2, nothing, None)
+own, before = functions(), tasks()
+nothing = ctypes.cast(ctypes.CDLL(None).getpid, Part)  # does not take Python's lock
+with taken(3) as team:
+    computed(team, 9)
+(_, third), ticks = sorted(tasks() - before), os.sysconf("SC_CLK_TCK")
+def seconds():
+    stat = open(f"/proc/self/task/{third}/stat").read().rpartition(")")[2].split()
+    return (int(stat[11]) + int(stat[12])) / ticks
+def switches():
+    status = open(f"/proc/self/task/{third}/status").read()
+    return int(status.partition("nonvoluntary")[0].split()[-1])
+with taken(2) as team:
+    share_nothing(team)
+    time.sleep(0.05)
+    used, end = seconds(), time.monotonic() + 1
+    while time.monotonic() < end:
+        share_nothing(team)
+    print(seconds() - used)
+    slept = switches()
+    for _ in range(100):
+        share_nothing(team)
+        time.sleep(0.001)
+    print(switches() - slept)
+with taken(3) as team:
+    print(len({thread for thread, _ in computed(team, 30)}))
+"""
+    used, slept, n_threads = map(float, run(script).split())
+    assert used < 0.03 and slept < 5 and n_threads == 3
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_threads_leave_signals_to_python():
     """The system gives a signal to any thread that does not block it; Python's main thread must wake up."""
@@ -173,6 +264,26 @@ print(sorted(blocked)[-2:], blocked.count(False) >= 1)
     if not Path("/proc/self/task").exists():
         pytest.skip("no list of threads")
     assert run(script).split() == ["[True,", "True]", "True"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="other signals")
+def test_a_crash_in_a_thread_is_reported():
+    script = """
+import faulthandler, resource
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+faulthandler.enable()
+caller = threading.get_native_id()
+def part(_, i):
+    if threading.get_native_id() == caller:
+        time.sleep(0.1)
+    else:
+        ctypes.string_at(0)
+part = Part(part)
+with taken(2) as team:
+    functions().heed_team_share(team, 30, part, None)
+"""
+    with pytest.raises(AssertionError, match="Fatal Python error: Segmentation fault"):
+        run(script)
 
 
 @pytest.mark.parametrize("check", ["thread", "address,undefined"])

@@ -1,11 +1,13 @@
-"""Search several batches in parallel, one core each: to share the steps of a search costs more than it saves.
+"""Search several batches in parallel, one core each: cores that share the steps of a search wait for each other.
 
-A single batch has all cores to itself, and shares them as well as it can.
+A single batch has all cores to itself: only then is it worth it to share them.
 """
 
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+_CGROUP = Path("/sys/fs/cgroup")
 
 _lock = threading.Lock()
 # By how they are made, their size, and the process id, since threads do not survive a fork.
@@ -41,9 +45,26 @@ def _pool(n_threads: int, make_pool: MakePool) -> "ThreadPoolExecutor":
         return _pools[key]
 
 
-def available_threads() -> int:
-    """Return OMP_NUM_THREADS, which torch obeys, too; otherwise the number of cores this process may use."""
+def available_threads(cgroup: Path = _CGROUP) -> int:
+    """Return OMP_NUM_THREADS, which torch obeys, too; otherwise the number of cores this process may use.
+
+    It may use no more than its container has time for: threads that wait awake would use up that time.
+    """
     setting = os.environ.get("OMP_NUM_THREADS", "")
     if setting.isdecimal() and int(setting):
         return int(setting)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(n_cores, _quota(cgroup) or n_cores)
+
+
+@lru_cache
+def _quota(cgroup: Path) -> int | None:
+    """Return how many cores the container's quota of processor time is worth, rounded up; None: there is no quota."""
+    for names in (["cpu.max"], ["cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"]):  # version 2 of cgroups, and 1
+        try:
+            quota, period = (int(number) for name in names for number in (cgroup / name).read_text("ascii").split())
+        except (OSError, ValueError):  # no such file, or "max"
+            continue
+        if quota > 0 and period > 0:
+            return -(-quota // period)
+    return None

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 
 enum {
@@ -33,15 +34,16 @@ struct Team {
     atomic_long n_shares;
     _Alignas(LINE) atomic_long n_done;
     _Alignas(LINE) atomic_ulong number; /* of the newest job */
-    atomic_long n_asleep;
+    atomic_long n_asleep; /* workers that wait for a job: those that wait for a share are not woken for it */
     long n_workers;
+    int is_full; /* the system has refused another worker */
 };
 
 static Team team;
 static _Alignas(LINE) atomic_long n_calls; /* under way, with or without the team */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t is_new = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t is_new = PTHREAD_COND_INITIALIZER, has_more_shares = PTHREAD_COND_INITIALIZER;
 
 /* --- computing ------------------------------------------------------------------------------------------------ */
 
@@ -127,37 +129,51 @@ static unsigned long next_job(unsigned long seen) {
     return atomic_load(&team.number);
 }
 
+/* Wait, asleep, until there are as many shares as the worker with this one needs. */
+static void wait_for_share(long own) {
+    pthread_mutex_lock(&mutex);
+    while (own >= atomic_load(&team.n_shares)) pthread_cond_wait(&has_more_shares, &mutex);
+    pthread_mutex_unlock(&mutex);
+}
+
 static void *work(void *share) {
+    const long own = (long)(intptr_t)share;
     unsigned long seen = 0;
     for (;;) {
         seen = next_job(seen);
-        if ((long)(intptr_t)share < atomic_load(&team.n_shares)) compute((long)(intptr_t)share);
+        if (own < atomic_load(&team.n_shares))
+            compute(own);
+        else
+            wait_for_share(own);
     }
     return 0; /* never */
 }
 
 /* Start workers until there are `wanted`, or as many as the system allows. */
 static void start_workers(long wanted) {
-    sigset_t all, before;
-    sigfillset(&all); /* signals are for Python's threads */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+    sigset_t others, before;
+    sigfillset(&others); /* signals are for Python's threads, except those of a thread's own crash */
+    for (unsigned i = 0; i < sizeof crashes / sizeof *crashes; i++) sigdelset(&others, crashes[i]);
+    pthread_sigmask(SIG_SETMASK, &others, &before);
     for (; team.n_workers < wanted; team.n_workers++) {
         pthread_t thread;
-        if (pthread_create(&thread, 0, work, (void *)(intptr_t)(team.n_workers + 1))) break;
+        team.is_full = pthread_create(&thread, 0, work, (void *)(intptr_t)(team.n_workers + 1)) != 0;
+        if (team.is_full) break;
         pthread_detach(thread);
     }
     pthread_sigmask(SIG_SETMASK, &before, 0);
 }
 
-/* A child of fork has no workers, and no other call is under way in it. */
+/* A child of fork has no workers, and no other call is under way in it. Nor is a job: its parts would be computed with
+   what another thread of the parent had on its stack. */
 static void forget(void) {
     static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
     static const pthread_cond_t unused = PTHREAD_COND_INITIALIZER;
-    team.n_workers = 0;
-    atomic_store(&team.n_asleep, 0);
+    memset(&team, 0, sizeof team);
     atomic_store(&n_calls, 0);
     mutex = unlocked;
-    is_new = unused;
+    is_new = has_more_shares = unused;
 }
 
 static void forget_in_children(void) { pthread_atfork(0, 0, forget); }
@@ -168,9 +184,13 @@ Team *heed_team_take(long n_threads) {
     pthread_once(&once, forget_in_children);
     if (atomic_fetch_add(&n_calls, 1) || n_threads < 2) return 0;
     if (n_threads > MOST) n_threads = MOST;
-    if (team.n_workers < n_threads - 1) start_workers(n_threads - 1);
+    if (team.n_workers < n_threads - 1 && !team.is_full) start_workers(n_threads - 1);
     const long n_shares = team.n_workers + 1 < n_threads ? team.n_workers + 1 : n_threads;
-    atomic_store(&team.n_shares, n_shares);
+    if (atomic_exchange(&team.n_shares, n_shares) < n_shares) {
+        pthread_mutex_lock(&mutex);
+        pthread_cond_broadcast(&has_more_shares);
+        pthread_mutex_unlock(&mutex);
+    }
     return n_shares > 1 ? &team : 0;
 }
 

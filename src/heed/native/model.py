@@ -82,7 +82,8 @@ class NativeModel:
         """Encode source sentences, with their end tokens, for a search with one hypothesis each.
 
         `captured_NHSS`, for a single sentence, gets the attention weights of each layer and head. Up to `n_threads`
-        threads share the work, if no other call is under way; the result is the same.
+        threads share the larger products, if no other call is under way; the result is the same. Products in bfloat16
+        are not shared.
 
         Raises:
             ValueError: a sentence is empty or longer than the model's learned positions, or an id is not a token.
@@ -111,7 +112,12 @@ class NativeModel:
         self._library.heed_encode(
             ctypes.byref(self._encoder),
             *(address(x_ND), address(lengths_B), n_sentences, longest, pointers),
-            *(address(weights), None if captured_NHSS is None else address(captured_NHSS), address(scratch), n_threads),
+            *(
+                address(weights),
+                None if captured_NHSS is None else address(captured_NHSS),
+                address(scratch),
+                self._n_sharing(n_threads),
+            ),
         )
         mask_B1S = None
         if lengths_B.min() < longest:
@@ -163,7 +169,7 @@ class NativeModel:
             ctypes.byref(_mask(state.mask_BWM)),
             ctypes.byref(_mask(source.mask_B1S)),
             *(n_sentences, width, n_slots, capacity, n_source),
-            *(address(scratch), address(logits_BWV), *kept, n_threads),
+            *(address(scratch), address(logits_BWV), *kept, self._n_sharing(n_threads)),
         )
         return logits_BWV, state
 
@@ -188,6 +194,10 @@ class NativeModel:
         if state.source.mask_B1S is not None:
             check("a mask", state.source.mask_B1S, (n_sentences, 1, n_source))
         return pointers
+
+    def _n_sharing(self, n_threads: int) -> int:
+        """Return how many of these threads can share a product. Without any to share, none need be started."""
+        return 1 if self.weights.precision == "bfloat16" else n_threads
 
     def _product_scratch(self, rows: int) -> int:
         """Return how many floats the widest product needs as scratch."""

@@ -24,7 +24,7 @@ class KeysValues:
     """Keys and values of each layer, the heads of a position side by side."""
 
     def __init__(self, layers: list[tuple[Floats, Floats]]) -> None:
-        self.layers = layers  # k_BMX, v_BMY
+        self.layers = layers  # k_BMX, v_BMY; only `_replace` may assign to one, since their addresses are cached
         self._checked: tuple[tuple[int, ...], ctypes.Array[ctypes.c_void_p]] | None = None  # sizes, pointers
 
     @staticmethod
