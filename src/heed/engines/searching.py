@@ -234,11 +234,11 @@ class Engine(ABC):
 def _cut_evenly(sorted_lengths: Ints, budget: int, n_threads: int) -> Ints:
     """Cut lengths into batches of at most `budget` tokens, as `cut_by_budget` does, but so that all threads are busy.
 
-    If their number is not a multiple of that of threads, it may rise up to the next one, and the largest batch is as
+    With several threads, their number may rise up to the next multiple of that of threads, and the largest batch is as
     small as that allows. It rises no further than that takes: 9 texts of one length for 4 threads are 3 batches of 3.
     """
     n_texts, n_batches = len(sorted_lengths), len(cut_by_budget(sorted_lengths, budget)) - 1
-    if n_batches < n_texts and n_batches % n_threads:
+    if n_batches < n_texts and n_threads > 1:
         wanted = -(-n_batches // n_threads) * n_threads
         # The smallest budget that makes no more batches than wanted: at least an equal share of all tokens, and at most
         # what an equal share of the texts needs.
