@@ -7,11 +7,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from heed.cli.experiments import stopping
 from heed.errors import CheckpointError
 from heed.paper.rows import Clock, RowPlan, RowProgress, finished, operations, session_seconds, steps_done, train_rows
 from tests.paper.conftest import Texts
@@ -47,7 +49,7 @@ def test_a_stop_is_saved_and_the_rest_follows(texts: Texts, tmp_path: Path) -> N
         if (progress.name, progress.step) == ("wide", 3):
             os.kill(os.getpid(), signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt, match="the same command continues"):
+    with pytest.raises(KeyboardInterrupt):
         train_rows(plans(texts), tmp_path / "rows", interrupt)
     assert finished(tmp_path / "rows" / "base") is not None
     assert finished(tmp_path / "rows" / "wide") is None and steps_done(tmp_path / "rows" / "wide") == 3
@@ -150,3 +152,14 @@ def test_time_is_summed_over_sessions() -> None:
     """A pause between a kill and the next start does not count."""
     events = [("start", 10), ("step", 13), ("start", 100), ("step", 104), ("end", 105)]
     assert session_seconds([{"event": kind, "time": at} for kind, at in events]) == 3 + 5
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_who_stops_an_experiment_is_told_that_nothing_is_lost(number: signal.Signals) -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background ignores it
+    try:
+        with pytest.raises(KeyboardInterrupt, match="the same command continues"), stopping():
+            os.kill(os.getpid(), number)
+            time.sleep(10)
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -127,7 +127,7 @@ def _read(plan: Plan, text: ParallelText | None) -> tuple[Vocabulary, list[Docum
         ids: list[int] = torch.randint(3, _VOCAB_SIZE, (4096,), generator=generator).tolist()
         return Vocabulary(_VOCAB_SIZE), [(ids, ids)], []
     tokenizer = learn_tokenizer(text, _VOCAB_SIZE)
-    n_needed = _HELD_OUT + max(plan.document_steps, max(plan.lengths) // plan.document_pieces + 1)
+    n_needed = _HELD_OUT + max(_HELD_OUT, plan.document_steps, max(plan.lengths) // plan.document_pieces + 1)
     found = list(islice(documents(text, tokenizer, plan.document_pieces), n_needed))
     if len(found) < 2 * _HELD_OUT:
         raise DataError(
